@@ -51,6 +51,8 @@ export class CallRecord {
   longestWait: GrantedWait | undefined = undefined;
   /** When the current attempt was queued, in monotonic microseconds; undefined while none is queued. */
   queuedSinceUs: number | undefined = undefined;
+  /** Called when an attempt has to wait in the queue. Set by a coalesced request: not every caller of it may wait as long. */
+  onWait: (() => void) | undefined = undefined;
   /** Outcome of the last attempt. */
   outcome: Outcome | undefined = undefined;
   /** Retry-After of the last attempt. */

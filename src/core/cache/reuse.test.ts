@@ -328,7 +328,7 @@ for (const status of [201, 302, 303, 307, 400, 403, 500, 502, 503, 504, 599]) {
   });
 }
 
-for (const status of [100, 199, 304, 401, 407, 428, 429, 431, 511, 600]) {
+for (const status of [100, 199, 304, 401, 407, 416, 428, 429, 431, 511, 600]) {
   test(`a ${status} is never stored`, () => {
     assert.equal(storable({ "cache-control": "public, max-age=60", etag: '"a"' }, { status }), false);
   });

@@ -92,9 +92,10 @@ const UNDERSTOOD_STATUSES: ReadonlySet<number> = new Set([...HEURISTICALLY_CACHE
 
 /**
  * Never stored, whatever the headers say. A 304 has no body. 428, 429, 431 and 511 must not be stored
- * (RFC 6585). 401 and 407 depend on the caller's credentials, which are not part of the cache key.
+ * (RFC 6585). 401 and 407 depend on the caller's credentials, which are not part of the cache key. A 416 is about the
+ * requested range, which is not part of it either.
  */
-const NEVER_STORED: ReadonlySet<number> = new Set([304, 401, 407, 428, 429, 431, 511]);
+const NEVER_STORED: ReadonlySet<number> = new Set([304, 401, 407, 416, 428, 429, 431, 511]);
 
 export interface StorableExchange extends DatedResponse {
   readonly method: string;

@@ -60,7 +60,8 @@ export function deliverCacheReply(
   queueMicrotask(() => {
     const shown = withCacheStatus(headers, cacheStatus);
     if (!isAborted) sink.started({ status, statusText, headers: shown, rawHeaders: shown });
-    if (!isAborted && body !== undefined && body.length > 0 && method !== "HEAD") sink.data(body);
+    // A copy, because the caller may change or transfer the bytes, and the cache or other callers have the same buffer.
+    if (!isAborted && body !== undefined && body.length > 0 && method !== "HEAD") sink.data(Buffer.from(body));
     if (!isAborted) sink.ended({}, []);
   });
   return {

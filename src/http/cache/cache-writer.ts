@@ -83,6 +83,12 @@ export class CacheWriter {
   settled(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#settling.push(resolve);
+    // The timer of a locked file stays: more attempts would not unlock it. Any other is too late for a cache that closes.
+    if (this.#busyFailures === 0) {
+      this.#timer?.cancel();
+      this.#timer = undefined;
+    }
+    this.flushSoon();
     this.#resolveSettled();
     return promise;
   }
@@ -105,7 +111,9 @@ export class CacheWriter {
   #flush(): void {
     const file = this.#options.file();
     const isIdle = this.#queue.size === 0 && this.#surplusBytes === 0 && (file?.pendingUses ?? 0) === 0;
-    if (file !== undefined && !isIdle && !this.isSuspended) {
+    if (this.isSuspended) {
+      this.#flushAfterSuspension();
+    } else if (file !== undefined && !isIdle) {
       try {
         this.#writeBatch(file);
         this.#busyFailures = 0;
@@ -137,8 +145,19 @@ export class CacheWriter {
     this.#busyFailures = 0;
     this.#surplusBytes = 0;
     if (onFailure(error)) return;
-    this.#suspendedUntilUs = nowUs + SUSPEND_US;
+    // After `close` writing stays suspended for ever.
+    this.#suspendedUntilUs = Math.max(this.#suspendedUntilUs, nowUs + SUSPEND_US);
     this.#queue.dropResponses();
+    this.#flushAfterSuspension();
+  }
+
+  /** Removals are queued also while writing is suspended, and other processes find the responses until they are written. */
+  #flushAfterSuspension(): void {
+    const leftMs = (this.#suspendedUntilUs - this.#options.time.monotonicUs()) / 1000;
+    if (this.#queue.size === 0 || leftMs === Number.POSITIVE_INFINITY) return;
+    this.#flushIn(leftMs);
+    // A program that ends earlier writes them when it closes the cache.
+    this.#timer?.unref?.();
   }
 
   #flushIn(delayMs: number): void {
@@ -149,7 +168,7 @@ export class CacheWriter {
   }
 
   #resolveSettled(): void {
-    const isWaiting = this.#timer !== undefined || (this.#queue.size > 0 && !this.isSuspended);
+    const isWaiting = (this.#timer !== undefined || this.#queue.size > 0) && !this.isSuspended;
     if (!isWaiting) for (const settle of this.#settling.splice(0)) settle();
   }
 }

@@ -13,17 +13,36 @@ import {
   type SendRequest,
 } from "../stages/stage.ts";
 import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
-import type { Revalidation, ServedResponse } from "./revalidation.ts";
+import {
+  type Fallback,
+  type FallbackRules,
+  isSameRules,
+  type Revalidation,
+  type ServedResponse,
+} from "./revalidation.ts";
 import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
+
+/** How a request that has left a coalesced one is sent. */
+export type RequestAgain =
+  /** As a new request. */
+  | "shared"
+  /** Its response is not shared with other requests. */
+  | "unshared"
+  /** Stored responses are not used. */
+  | "unconditional"
+  /** As a retry: the coalesced request was sent before, and now has to wait longer than this caller allows. */
+  | "requeued";
 
 export interface CoalescedRequestDeps {
   readonly next: SendRequest;
   /** A longer body is not stored and not shared. */
   readonly maxBytes: number;
   readonly isStorable: (head: ResponseHead) => boolean;
+  /** Whether the resource was written to after this request began. */
+  readonly isOutdated: () => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
-  /** Sends the request of a follower on its own. With `isUnshared`, its response is not shared with other requests. */
-  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, isUnshared: boolean) => RequestHandle;
+  /** Sends the request of a subscriber on its own. */
+  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, how: RequestAgain) => RequestHandle;
   /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
   readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
   /** Called when no further request may join. */
@@ -76,13 +95,20 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   begin(): void {
+    // Later, because the queue cannot remove a request while it is adding it.
+    this.#request.record.onWait = () => queueMicrotask(() => this.#releaseShorterWaits());
     this.#handle = this.#deps.next(this.#request, this);
   }
 
   /** @param request as the caller sent it, without the conditions of a revalidation */
   addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
-    this.#leader = new Subscriber(this, request, sink);
+    this.#leader = new Subscriber(this, request, sink, this.#revalidation?.rules);
     return this.#leader;
+  }
+
+  /** True when its response may not have what a new request would get. Callers that joined before still share it. */
+  get isOutdated(): boolean {
+    return this.#deps.isOutdated();
   }
 
   /**
@@ -99,9 +125,12 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 
-  /** Adds a caller that gets the response when it is complete. */
-  addFollower(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
-    const follower = new Subscriber(this, request, sink);
+  /**
+   * Adds a caller that gets the response when it is complete.
+   * @param rules how this caller may use the stored response, if there is one
+   */
+  addFollower(request: OutgoingRequest, sink: ResponseSink, rules: FallbackRules | undefined): RequestHandle {
+    const follower = new Subscriber(this, request, sink, rules);
     this.#followers.add(follower);
     return follower;
   }
@@ -143,7 +172,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
     // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
-    if (this.#chunks === undefined) this.#releaseFollowers(true);
+    if (this.#chunks === undefined) this.#releaseFollowers("unshared");
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
@@ -163,13 +192,14 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       if (this.#bytes > DISCARDED_BYTES_MAX) this.abort(undefined);
       return;
     }
-    if (this.#chunks !== undefined) this.#chunks.push(chunk);
+    // A copy, because the leader may change or transfer the bytes.
+    if (this.#chunks !== undefined) this.#chunks.push(this.#leader === undefined ? chunk : Buffer.from(chunk));
     this.#leader?.sink.data(chunk);
     if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
     // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
     if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
-    this.#releaseFollowers(true);
+    this.#releaseFollowers("unshared");
     if (this.#leader === undefined) this.abort(undefined);
     else this.updateBackpressure();
   }
@@ -195,7 +225,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       return;
     }
     const fallback = this.#head === undefined ? this.#revalidation?.onFailure(error) : undefined;
-    if (fallback !== undefined && this.#serve(fallback.cacheStatus, fallback.served)) {
+    if (this.#revalidation !== undefined && fallback !== undefined) {
+      this.#serveUnconfirmed(this.#revalidation.rules, fallback);
       this.#end(error);
       return;
     }
@@ -210,7 +241,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
         sink.failed(error);
       }
     } else {
-      this.#releaseFollowers(false);
+      this.#releaseFollowers("shared");
       this.#end(error);
     }
     leader?.sink.failed(error);
@@ -218,7 +249,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   upgraded(head: ResponseHead, socket: Duplex): void {
     const leader = this.#leader;
-    this.#releaseFollowers(true);
+    this.#releaseFollowers("unshared");
     this.#end();
     leader?.sink.upgraded(head, socket);
   }
@@ -228,21 +259,40 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const { status } = head;
     if (status === 304) {
       const confirmed = revalidation.confirm(head);
-      if (this.#serve("revalidated", confirmed)) return this.#discardBody();
-      // The 304 is about another representation than the stored one: send the request again without conditions.
+      if (confirmed !== undefined) {
+        this.#serve("revalidated", confirmed);
+        return this.#discardBody();
+      }
+      // The 304 confirms nothing that can be served. Without conditions the server cannot answer with another one.
       const leader = this.#leader;
       this.#leader = undefined;
       if (leader !== undefined) this.#followers.add(leader);
-      this.#releaseFollowers(false);
+      this.#releaseFollowers("unconditional");
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;
-    return isServerError && this.#serve("stale", revalidation.onErrorStatus()) && this.#discardBody();
+    const served = isServerError ? revalidation.onErrorStatus() : undefined;
+    if (served === undefined) return false;
+    this.#serveUnconfirmed(revalidation.rules, { cacheStatus: "stale", served });
+    return this.#discardBody();
   }
 
-  #serve(cacheStatus: CacheStatus, answer: ServedResponse | undefined): boolean {
-    if (answer === undefined) return false;
-    const { stored, body } = answer;
+  /**
+   * Serves a fallback to the callers with the same rules. A caller that came later, when the time for stale responses was
+   * over, is sent on its own.
+   */
+  #serveUnconfirmed(rules: FallbackRules, { cacheStatus, served }: Fallback): void {
+    this.#deps.onJoinClosed();
+    for (const subscriber of this.#subscribers()) {
+      if (isSameRules(rules, subscriber.rules)) continue;
+      if (subscriber === this.#leader) this.#leader = undefined;
+      this.#followers.delete(subscriber);
+      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "shared"));
+    }
+    this.#serve(cacheStatus, served);
+  }
+
+  #serve(cacheStatus: CacheStatus, { stored, body }: ServedResponse): void {
     // A background revalidation serves no caller, so its record shows only whether it succeeded.
     if (this.#isBackground && cacheStatus === "revalidated") this.#request.record.cacheStatus = cacheStatus;
     const leader = this.#leader;
@@ -251,7 +301,6 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       leader.switchTo(deliverCacheReply(leader.request, cacheStatus, stored, body, leader.sink));
     const shared = cacheStatus === "revalidated" ? "coalesced" : cacheStatus;
     this.#handOverFollowers(follower => deliverCacheReply(follower.request, shared, stored, body, follower.sink));
-    return true;
   }
 
   #discardBody(): true {
@@ -261,15 +310,31 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   /** Sends the request of each follower on its own. */
-  #releaseFollowers(isUnshared: boolean): void {
+  #releaseFollowers(how: RequestAgain): void {
     this.#deps.onJoinClosed();
-    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, isUnshared));
+    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, how));
+  }
+
+  /**
+   * A retry or a resent request waits in the queue for as long as its first caller allows. A caller that joined after the
+   * request was sent, and would not be allowed to join now, is sent on its own, so that it is refused in time (law L4).
+   */
+  #releaseShorterWaits(): void {
+    for (const subscriber of this.#subscribers()) {
+      if (this.mayJoin(subscriber.request)) continue;
+      this.leave(subscriber, undefined);
+      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "requeued"));
+    }
   }
 
   #handOverFollowers(handOver: (follower: Subscriber) => RequestHandle): void {
     const followers = [...this.#followers];
     this.#followers.clear();
     for (const follower of followers) follower.switchTo(handOver(follower));
+  }
+
+  #subscribers(): readonly Subscriber[] {
+    return this.#leader === undefined ? [...this.#followers] : [this.#leader, ...this.#followers];
   }
 
   #nextLeader(): Subscriber | undefined {

@@ -54,7 +54,8 @@ class CompletingRequest extends ResendingRequest {
   override started(head: ResponseHead): void {
     const complete = this.#isForAllBytes ? undefined : this.#completed(head);
     super.started(complete ?? head);
-    if (complete !== undefined && !this.isOver) this.sink.data(this.#beginning.body);
+    // A copy, because the caller may change or transfer the bytes, and the cache has the same buffer.
+    if (complete !== undefined && !this.isOver) this.sink.data(Buffer.from(this.#beginning.body));
   }
 
   /** A part that does not follow the stored one is of no use, and a 416 says that the representation is shorter now. */

@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { type TestContext, test } from "node:test";
-import { type Handler, heldServer, hubFor, only, recordEvents, serve, settles, until } from "../../../test/http/kit.ts";
+import {
+  assertNothingLeft,
+  type Handler,
+  heldServer,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  settles,
+  until,
+} from "../../../test/http/kit.ts";
+import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import type { CallOptions } from "../call-options.ts";
 
@@ -123,4 +134,119 @@ test("a response that could not be shared switches coalescing off only until one
   held[3]?.setHeader("cache-control", "max-age=60").end("2");
   assert.deepEqual(await Promise.all(shared), ["2", "2"]);
   assert.equal(held.length, 4);
+});
+
+test("a call that joined a sent request is refused when the request must wait for a retry longer than the call allows", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, {
+    time,
+    retry: { attempts: 3, baseMs: 1 },
+    limits: { defaults: { metadata: { rates: "1/5SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  const get = (maxWaitMs?: number) => hub.request(server.origin, { maxWaitMs });
+  const leader = get(Number.POSITIVE_INFINITY);
+  await arrived(1);
+  const refused = assert.rejects(get(0), RateLimitExceeded);
+  const soon = assert.rejects(get(2000), RateLimitExceeded);
+  const longer = get(20_000);
+  const endless = get(Number.POSITIVE_INFINITY);
+  // Its own retry could wait until its deadline.
+  const plain = get();
+  await until(() => hub.snapshot().calls === 6);
+  held[0]?.writeHead(500).end("down");
+  await until(() => time.armedTimers > 0);
+  await time.advance(10);
+  await settles(Promise.all([refused, soon]));
+  for (const count of [2, 3, 4]) {
+    await time.advance(5000);
+    await arrived(count);
+    held[count - 1]?.setHeader("cache-control", "max-age=60").end(`answer ${count}`);
+    await until(() => hub.snapshot().inFlight === 0);
+  }
+  const texts = await Promise.all([leader, endless, longer, plain].map(async call => (await call).body.text()));
+  assert.deepEqual(texts, ["answer 2", "answer 2", "answer 3", "answer 4"]);
+});
+
+test("a follower that leads a request since its caller aborted is refused when a retry must wait too long for it", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, {
+    time,
+    retry: { attempts: 3, baseMs: 1 },
+    limits: { defaults: { metadata: { rates: "1/5SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  const controller = new AbortController();
+  const first = hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY, signal: controller.signal });
+  await arrived(1);
+  const refused = assert.rejects(hub.request(server.origin, { maxWaitMs: 0 }), RateLimitExceeded);
+  await until(() => hub.snapshot().calls === 2);
+  controller.abort();
+  await assert.rejects(first, { name: "AbortError" });
+  held[0]?.writeHead(500).end("down");
+  await until(() => time.armedTimers > 0);
+  await time.advance(10);
+  await settles(refused);
+  assertNothingLeft(hub, time);
+  assert.equal(server.requests.length, 1);
+});
+
+/** A stored response, 3 s old, and a server that holds the responses to later requests. */
+async function storedResponse(t: TestContext, control: string) {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, retry: { attempts: 2, baseMs: 1 } });
+  const get = async () => {
+    const response = await hub.fetch(server.origin);
+    return `${response.status} ${await response.text()}`;
+  };
+  const first = get();
+  await arrived(1);
+  held[0]?.writeHead(200, { "cache-control": control, etag: '"one"' }).end("old");
+  await first;
+  await time.advance(3000);
+  return { time, held, server, hub, get, arrived };
+}
+
+for (const [how, fail] of [
+  ["a server error", (response: ServerResponse) => response.writeHead(500).end("failed")],
+  ["a broken connection", (response: ServerResponse) => response.socket?.resetAndDestroy()],
+] as const)
+  test(`after the time of stale-while-revalidate, a call that shares the refresh gets no stale response for ${how}`, async t => {
+    const control = "max-age=1, stale-while-revalidate=4";
+    const { time, held, hub, get, arrived } = await storedResponse(t, control);
+    assert.equal(await get(), "200 old");
+    await arrived(2);
+    await time.advance(4000);
+    const late = [get(), get()];
+    await until(() => hub.snapshot().calls === 2);
+    fail(held[1] as ServerResponse);
+    await arrived(3);
+    held[2]?.setHeader("cache-control", "max-age=60").end("new");
+    assert.deepEqual(await Promise.all(late), ["200 new", "200 new"]);
+    assert.equal(held.length, 3, "they share a request again");
+    assertNothingLeft(hub, time);
+  });
+
+test("after the time of stale-while-revalidate, a call shares the success of the refresh", async t => {
+  const { time, held, get, hub, arrived } = await storedResponse(t, "max-age=1, stale-while-revalidate=4");
+  await get();
+  await arrived(2);
+  await time.advance(4000);
+  const late = get();
+  await until(() => hub.snapshot().calls === 1);
+  held[1]?.writeHead(304).end();
+  assert.equal(await late, "200 old");
+  assert.equal(held.length, 2);
+});
+
+test("after the time of stale-if-error, a call gets no stale response that the caller before it still gets", async t => {
+  const { time, held, get, hub, arrived } = await storedResponse(t, "max-age=1, stale-if-error=4");
+  const within = get();
+  await arrived(2);
+  await time.advance(4000);
+  const late = get();
+  await until(() => hub.snapshot().calls === 2);
+  held[1]?.writeHead(500).end("failed");
+  assert.equal(await within, "200 old");
+  await arrived(3);
+  held[2]?.end("new");
+  assert.equal(await late, "200 new");
 });

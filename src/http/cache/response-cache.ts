@@ -5,6 +5,7 @@ import type { ActiveRequests } from "../active-requests.ts";
 import { CallRecord } from "../call-record.ts";
 import type { CallEnd } from "../request-telemetry.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
+import { withDeadlineAsMaxWait } from "../stages/retry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "../stages/stage.ts";
 import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
 import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
@@ -94,12 +95,17 @@ export class ResponseCache {
     const { method, role, record } = request;
     if (method === "GET" || method === "HEAD" || method === "OPTIONS") return sink;
     const requestedMs = this.#time.wallMs();
+    let { invalidations } = this.#stored;
     return new UnsafeResponse(
       {
         maxBytes: this.#store.maxEntryBytes,
-        invalidate: head => this.#stored.invalidate(request, head),
+        invalidate: head => {
+          this.#stored.invalidate(request, head);
+          invalidations = this.#stored.invalidations;
+        },
         isStorable: head => role !== "artifact" && this.#stored.isStorable(request, head, control),
-        store: (head, chunks) => this.#stored.put(request, head, chunks, sendingFacts(record, requestedMs)),
+        store: (head, chunks) =>
+          this.#stored.put(request, head, chunks, sendingFacts(record, requestedMs, invalidations)),
       },
       sink,
     );
@@ -111,12 +117,12 @@ export class ResponseCache {
     if (request.method !== "GET") return this.#next(request, sink);
     const key = coalescingKey(request, this.#callerIdentity());
     const pending = this.#coalesced.get(key);
-    if (pending === undefined || control.noCache || control.ignoresStored) {
+    if (pending === undefined || pending.isOutdated || control.noCache || control.ignoresStored) {
       return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: !this.#unshareableKeys.has(key) });
     }
     // A request that may not wait as long as the pending one is sent on its own, so that it is refused in time.
     return pending.mayJoin(request)
-      ? pending.addFollower(request, sink)
+      ? pending.addFollower(request, sink, known.revalidation?.rules)
       : this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
   }
 
@@ -159,16 +165,21 @@ export class ResponseCache {
     onBackgroundEnd?: (end: CallEnd) => void,
   ): CoalescedRequest {
     const requestedMs = this.#time.wallMs();
+    const { invalidations } = this.#stored;
     const sent = revalidation?.conditional ?? withOwnRecord(request);
     const coalesced = new CoalescedRequest(
       {
         next: part === undefined ? this.#next : completing(part, this.#next),
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
-        store: (head, chunks) => this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs)),
-        requestAgain: (follower, sink, isUnshared) => {
-          const forwarded = this.#withRemainingWait(follower, sent.record);
-          return isUnshared
+        store: (head, chunks) =>
+          this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs, invalidations)),
+        isOutdated: () => this.#stored.isInvalidatedSince(request, invalidations),
+        requestAgain: (follower, sink, how) => {
+          const forwarded =
+            how === "requeued" ? this.#asRetry(follower) : this.#withRemainingWait(follower, sent.record);
+          if (how === "unconditional") return this.#forward(forwarded, control, sink, NOTHING);
+          return how === "unshared"
             ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);
         },
@@ -212,6 +223,11 @@ export class ResponseCache {
     return { ...again, call: { ...follower.call, ...bounds } };
   }
 
+  /** A follower whose shared request was sent has not waited in the queue, and is bounded like a retry of its own. */
+  #asRetry(follower: OutgoingRequest): OutgoingRequest {
+    return { ...withDeadlineAsMaxWait(follower, this.#time.monotonicUs()), needsCallerContext: true };
+  }
+
   #markShareable(key: string, isShareable: boolean): void {
     if (isShareable) {
       this.#unshareableKeys.delete(key);
@@ -251,6 +267,6 @@ function remainingMs(boundMs: number | undefined, usedMs: number): number | unde
   return boundMs === undefined ? undefined : Math.max(0, boundMs - usedMs);
 }
 
-function sendingFacts({ sentMs, identity }: CallRecord, requestedMs: number): SendingFacts {
-  return { requestedMs: sentMs ?? requestedMs, identity };
+function sendingFacts({ sentMs, identity }: CallRecord, requestedMs: number, invalidations: number): SendingFacts {
+  return { requestedMs: sentMs ?? requestedMs, identity, invalidations };
 }

@@ -23,11 +23,15 @@ export interface Fallback {
 export interface Revalidation {
   /** The request with `If-None-Match` or `If-Modified-Since`. */
   readonly conditional: OutgoingRequest;
+  readonly rules: FallbackRules;
   /** The stored response for a 5xx or 429; undefined when it may not be served, or has been evicted since. */
   readonly onErrorStatus: () => ServedResponse | undefined;
   /** The reply when there was no response; undefined when callers get the error itself. */
   readonly onFailure: (error: unknown) => Fallback | undefined;
-  /** The stored response with the headers of a 304; undefined when the 304 is about another representation. */
+  /**
+   * The stored response with the headers of a 304. Undefined when the 304 is about another representation, or the stored
+   * body cannot be read; then the stored response has been removed.
+   */
   readonly confirm: (head: ResponseHead) => ServedResponse | undefined;
 }
 
@@ -51,8 +55,9 @@ export function revalidationOf(
   url: string,
   request: OutgoingRequest,
   found: FoundResponse,
-  { mayServeOnError, mayServeDisconnected }: FallbackRules,
+  rules: FallbackRules,
 ): Revalidation {
+  const { mayServeOnError, mayServeDisconnected } = rules;
   const requestedMs = time.wallMs();
   const { record, call } = request;
   const withBody = (stored: StoredHead) => {
@@ -67,6 +72,7 @@ export function revalidationOf(
       // The caller gets the stored response after the first failure instead of waiting for retries.
       isSingleAttempt: mayServeOnError || (mayServeDisconnected && call.staleOnDisconnect === true),
     },
+    rules,
     onErrorStatus: () => (mayServeOnError ? withBody(withAge(found)) : undefined),
     onFailure: error => {
       const isDisconnected = record.outcome?.kind === "failure" || error instanceof BreakerOpenError;
@@ -76,7 +82,8 @@ export function revalidationOf(
       return served && { cacheStatus: "stale", served };
     },
     confirm: head => {
-      if (!isSameRepresentation(found.headers, head.headers)) {
+      const body = isSameRepresentation(found.headers, head.headers) ? found.body() : undefined;
+      if (body === undefined) {
         store.remove(url);
         return undefined;
       }
@@ -91,9 +98,13 @@ export function revalidationOf(
         receivedMs: time.wallMs(),
       };
       store.freshen(url, found, fresh);
-      return withBody(withAge(fresh));
+      return { stored: withAge(fresh), body };
     },
   };
+}
+
+export function isSameRules(one: FallbackRules, other: FallbackRules | undefined): boolean {
+  return one.mayServeOnError === other?.mayServeOnError && one.mayServeDisconnected === other.mayServeDisconnected;
 }
 
 /** RFC 9111, section 5.2.2.2: a disconnected cache answers with an error instead of a response that must be revalidated. */

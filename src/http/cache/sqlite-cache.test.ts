@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -214,7 +215,7 @@ test("a lock that is held too long suspends writing and is reported once", async
   cache.put(url, response(), text("a"));
   cache.remove(`${url}void`);
   await time.advance(31_000);
-  assert.equal(time.armedTimers, 0);
+  assert.equal(time.armedTimers, 1, "the removal is written later");
   assert.equal(troubles.length, 1);
   assert.match(String(troubles[0]?.message), /cannot be written: database is locked/);
   assert.equal(cache.put(url, response(), text("a")), false);
@@ -448,4 +449,57 @@ test("opening waits while another process has the file locked", async () => {
   const cache = await opening;
   open.push(cache);
   assert.equal(cache.put(url, response(), text("a")), true);
+});
+
+test("a removal that is queued while writing is suspended is written when the suspension ends", async () => {
+  const file = newFile();
+  const { cache, time } = await sqlite(file);
+  const lock = other(file);
+  cache.put(url, response(), text("a"));
+  lock.exec("BEGIN IMMEDIATE");
+  cache.put(`${url}2`, response(), text("b"));
+  await time.advance(31_000);
+  cache.remove(url);
+  await cache.settled();
+  lock.exec("COMMIT");
+  await time.advance(30_000);
+  assert.deepEqual({ queued: cache.stats.queued, entries: cache.stats.entries }, { queued: 0, entries: 0 });
+  assert.equal(time.armedTimers, 0);
+});
+
+test("waiting for the queued changes tries to write them again after the suspension, and suspends again", async () => {
+  const file = newFile();
+  const { cache, time } = await sqlite(file);
+  cache.put(url, response(), text("a"));
+  other(file).exec("CREATE TRIGGER full BEFORE DELETE ON responses BEGIN SELECT RAISE(ABORT, 'disk is full'); END");
+  cache.remove(url);
+  await cache.settled();
+  assert.equal(time.armedTimers, 1);
+  await time.advance(30_001);
+  await cache.settled();
+  assert.deepEqual(cache.find(url), []);
+  assert.equal(cache.stats.queued, 1);
+  cache.close();
+  assert.equal(time.armedTimers, 0);
+});
+
+test("a cache whose damaged file cannot be replaced has no changes to wait for", async () => {
+  const file = newFile();
+  const { cache, time, troubles } = await sqlite(file);
+  for (let page = 0; page < 100; page += 1) cache.put(url + page, response(), [Buffer.alloc(5000, 1)]);
+  const db = other(file);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  db.exec("BEGIN IMMEDIATE");
+  cache.remove(`${url}1`);
+  assert.equal(cache.stats.queued, 1);
+  writeFileSync(file, readFileSync(file).fill(0xff, 4096), { flag: "r+" });
+  // A folder in place of the lock file.
+  rmSync(`${file}.moving`, { force: true });
+  mkdirSync(`${file}.moving`);
+  for (let page = 0; page < 100; page += 1) cache.find(url + page)[0]?.body();
+  assert.match(String(troubles[0]?.message), /cannot be replaced/);
+  db.close();
+  await time.advance(31_000);
+  await cache.settled();
+  assert.equal(time.armedTimers, 0);
 });

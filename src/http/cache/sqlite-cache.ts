@@ -161,6 +161,8 @@ export class SqliteCache implements CacheStore {
       if (isDamage(error)) setAsideAndReport(this.#openOptions, opened.identity, error);
       void this.#open();
     } catch {
+      // There is no file any more, so the queued changes are dropped.
+      this.#writer.close(undefined);
       this.#report("damage", this.#error("replaced", error));
     }
   }

@@ -8,6 +8,7 @@ import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
 import type { StoredHead } from "./cache-reply.ts";
 import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./cache-store.ts";
+import { Invalidations } from "./invalidations.ts";
 import { storablePart } from "./partial-response.ts";
 import { Selection } from "./selection.ts";
 
@@ -17,6 +18,8 @@ export interface SendingFacts {
   readonly requestedMs: number;
   /** A reload may have replaced it since. Undefined if the request was not identified. */
   readonly identity: CallerIdentity | undefined;
+  /** The invalidations before the request. */
+  readonly invalidations: number;
 }
 
 /** The responses in a store, as requests see them: by URL, selecting headers and credentials, with their age. */
@@ -24,6 +27,7 @@ export class StoredResponses {
   readonly #store: CacheStore;
   readonly #time: Time;
   readonly #callerIdentity: () => CallerIdentity;
+  readonly #invalidations = new Invalidations();
   readonly #facts = new WeakMap<StoredResponse, EntryFacts>();
 
   constructor(store: CacheStore, time: Time, callerIdentity: () => CallerIdentity) {
@@ -62,7 +66,9 @@ export class StoredResponses {
     });
   }
 
+  /** Has no effect when the URL was written to since the request. */
   put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], sent: SendingFacts): void {
+    if (this.isInvalidatedSince(request, sent.invalidations)) return;
     if (head.status !== 206) {
       this.#store.put(urlOf(request), this.#storedOf(request, head, sent), chunks);
       return;
@@ -73,7 +79,20 @@ export class StoredResponses {
 
   /** Removes the responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
   invalidate(request: OutgoingRequest, { status, headers }: ResponseHead): void {
-    for (const url of invalidatedUrls(request.method, status, urlOf(request), headers)) this.#store.remove(url);
+    for (const url of invalidatedUrls(request.method, status, urlOf(request), headers)) {
+      this.#store.remove(url);
+      this.#invalidations.add(url);
+    }
+  }
+
+  /** The invalidations so far, for `isInvalidatedSince`. */
+  get invalidations(): number {
+    return this.#invalidations.count;
+  }
+
+  /** Whether the responses of the URL were invalidated since there were `invalidations`. */
+  isInvalidatedSince(request: OutgoingRequest, invalidations: number): boolean {
+    return this.#invalidations.isSince(urlOf(request), invalidations);
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { OutgoingRequest, RequestHandle, ResponseSink } from "../stages/stage.ts";
+import type { FallbackRules } from "./revalidation.ts";
 
 /** The shared request, as its subscribers see it. */
 export interface SubscribedRequest {
@@ -10,15 +11,23 @@ export interface SubscribedRequest {
 export class Subscriber implements RequestHandle {
   readonly request: OutgoingRequest;
   readonly sink: ResponseSink;
+  /** Whether the stored response may be served to this caller without confirmation; undefined without one. */
+  readonly rules: FallbackRules | undefined;
   isPaused = false;
   #coalesced: SubscribedRequest | undefined;
   /** Controls its own request or reply, once it has left the coalesced request. */
   #ownHandle: RequestHandle | undefined;
 
-  constructor(coalesced: SubscribedRequest, request: OutgoingRequest, sink: ResponseSink) {
+  constructor(
+    coalesced: SubscribedRequest,
+    request: OutgoingRequest,
+    sink: ResponseSink,
+    rules: FallbackRules | undefined,
+  ) {
     this.#coalesced = coalesced;
     this.request = request;
     this.sink = sink;
+    this.rules = rules;
   }
 
   /** Leaves the coalesced request; `handle` controls its own request or reply from now on. */

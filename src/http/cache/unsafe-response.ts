@@ -42,7 +42,8 @@ export class UnsafeResponse implements ResponseSink {
   data(chunk: Buffer): void {
     this.#bytes += chunk.length;
     if (this.#bytes > this.#deps.maxBytes) this.#chunks = undefined;
-    this.#chunks?.push(chunk);
+    // A copy, because the caller may change or transfer the bytes.
+    this.#chunks?.push(Buffer.from(chunk));
     this.#sink.data(chunk);
   }
 

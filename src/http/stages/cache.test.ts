@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import {
   assertNothingLeft,
@@ -592,4 +593,21 @@ test("a failure that is not stored does not remove the stored response", async t
   await get("/", { cacheLifetimeMs: 60_000 });
   assert.equal((await get("/", { cache: "reload" })).status, 500);
   assert.equal((await get("/", { cacheLifetimeMs: 60_000 })).text, "body 1");
+});
+
+test("a stored response whose body cannot be read is requested again in full after the 304, once for all callers", async t => {
+  const file = join(temporaryFolder("cache"), "cache.db");
+  const { server, get, hub } = await world(t, tagged("no-cache"), { cache: `sqlite:${file}` });
+  await get();
+  const db = new DatabaseSync(file);
+  db.exec("UPDATE bodies SET body = x'00'");
+  db.close();
+  const answers = await Promise.all([get(), get(), get()]);
+  assert.deepEqual(
+    answers.map(({ text }) => text),
+    ["tagged", "tagged", "tagged"],
+  );
+  assert.equal(server.requests.length, 3);
+  assert.equal((await get()).headers.get("cache-status"), "docstokg; fwd=stale; fwd-status=304");
+  assertNothingLeft(hub);
 });

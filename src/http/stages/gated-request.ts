@@ -109,6 +109,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   onWait(leaveQueue: (reason: unknown) => void, breakerWaitMs: () => number): void {
     this.#leaveQueue = leaveQueue;
     this.#breakerWaitMs = breakerWaitMs;
+    this.request.record.onWait?.();
   }
 
   /** Records the wait at once, because the event of the call follows and contains it. */

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Dispatcher } from "undici";
 import { dispatchActing, dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
-import { assertNothingLeft, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { assertNothingLeft, hubFor, only, recordEvents, serve, settles, until } from "../../../test/http/kit.ts";
 import { ImmediateWire } from "../../../test/http/wires.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import type { CallOptions } from "../call-options.ts";
 
 test("redirects and retries work with a dispatcher that answers before dispatch returns", async t => {
   const time = new FakeTime();
@@ -110,4 +111,45 @@ test("a withheld body may break off: the retry or the redirect hop is still sent
   assert.deepEqual([statusCode, await body.text()], [200, "there"]);
   assert.equal(server.requests.length, 4);
   assert.equal(only(events, "http_retry").length, 2);
+});
+
+/** One request in 5 s, and retries that must not wait for the next one. */
+const REFUSED_RETRY = {
+  random: () => 0,
+  retry: { attempts: 3, baseMs: 1 },
+  limits: { defaults: { metadata: { rates: "1/5SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+};
+
+test("a withheld response that the caller judged as a failure stays one when its retry is refused", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) =>
+    response.setHeader("cache-control", "max-age=600").end(number === 1 ? "error page" : "good"),
+  );
+  const hub = await hubFor(t, { time, ...REFUSED_RETRY });
+  const events = recordEvents(hub);
+  const get = async (call: CallOptions) => (await hub.fetch(server.origin, { maxWaitMs: 0, ...call })).text();
+  const failed = get({ outcome: () => "failure" });
+  await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
+  await time.advance(10);
+  assert.equal(await settles(failed), "error page");
+  assert.deepEqual(
+    only(events, "http_request").map(({ breaker_recorded }) => breaker_recorded),
+    ["failure"],
+  );
+  assert.equal(hub.snapshot().cache?.entries, 0);
+  await time.advance(5000);
+  assert.equal(await get({}), "good");
+});
+
+test("a withheld failure is shared with all its callers when the retry is refused", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(503).end("down"));
+  const hub = await hubFor(t, { time, ...REFUSED_RETRY });
+  const events = recordEvents(hub);
+  const get = async () => (await hub.fetch(server.origin, { maxWaitMs: 0 })).text();
+  const answers = Promise.all([get(), get(), get()]);
+  await until(() => only(events, "http_retry").length === 1 && hub.snapshot().inFlight === 0);
+  await time.advance(10);
+  assert.deepEqual(await settles(answers), ["down", "down", "down"]);
+  assert.equal(server.requests.length, 1);
 });

@@ -1,5 +1,7 @@
 import type { Duplex } from "node:stream";
+import type { Outcome } from "../../core/breaker/classify.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { CallRecord } from "../call-record.ts";
 import {
   DISCARDED_BYTES_MAX,
   type OutgoingRequest,
@@ -9,9 +11,15 @@ import {
   type SendRequest,
 } from "./stage.ts";
 
-interface WithheldResponse {
+/** A withheld response while it arrives, and what the record of the call said about it. */
+interface ArrivingResponse {
   readonly head: ResponseHead;
-  readonly chunks: readonly Buffer[];
+  readonly chunks: Buffer[];
+  readonly outcome: Outcome | undefined;
+  readonly retryAfterMs: number | undefined;
+}
+
+interface WithheldResponse extends ArrivingResponse {
   readonly trailers: HeaderFields;
   readonly rawTrailers: unknown;
 }
@@ -26,6 +34,8 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected isOver = false;
   readonly #next: SendRequest;
   #handle: RequestHandle | undefined;
+  /** The record of the request that was dispatched last. */
+  #record: CallRecord | undefined;
   #isPaused = false;
   /** True when the caller has got the head of this response, so that it can no longer be replaced. */
   #isDelivered = false;
@@ -34,7 +44,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   /** The complete withheld response, for `deliverWithheld`; undefined until it has arrived. */
   #completeWithheld: WithheldResponse | undefined;
   /** The withheld response while it arrives; undefined once it is too long to keep. */
-  #arrivingWithheld: { readonly head: ResponseHead; readonly chunks: Buffer[] } | undefined;
+  #arrivingWithheld: ArrivingResponse | undefined;
 
   constructor(next: SendRequest, sink: ResponseSink) {
     this.#next = next;
@@ -52,6 +62,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected dispatch(request: OutgoingRequest): void {
     if (this.#withheldBytes !== undefined) this.#handle?.abort(undefined);
     this.#withheldBytes = undefined;
+    this.#record = request.record;
     // A later request is sent from the context of a timer or of an earlier response.
     const isFirst = this.#handle === undefined;
     this.#handle = this.#next(
@@ -67,6 +78,8 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     if (withheld === undefined) return false;
     this.#completeWithheld = undefined;
     this.#isDelivered = true;
+    // A later attempt has cleared the record, and the cache must not store a response that was judged a failure.
+    this.#record?.settled(withheld.outcome, withheld.retryAfterMs);
     this.sink.started(withheld.head);
     for (const chunk of withheld.chunks) this.sink.data(chunk);
     this.sink.ended(withheld.trailers, withheld.rawTrailers);
@@ -99,6 +112,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   }
 
   started(head: ResponseHead): void {
+    const { outcome, retryAfterMs } = this.#record ?? {};
     if (!this.withholds(head)) {
       this.#isDelivered = true;
       if (!this.isOver) this.sink.started(head);
@@ -106,7 +120,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     }
     this.#withheldBytes = 0;
     this.#completeWithheld = undefined;
-    this.#arrivingWithheld = { head, chunks: [] };
+    this.#arrivingWithheld = { head, chunks: [], outcome, retryAfterMs };
     if (this.#isPaused) this.#handle?.resume();
   }
 

@@ -123,17 +123,18 @@ class RetryingRequest extends ResendingRequest {
     }
     if (isBlocked && this.deliverWithheld()) return;
     const retryDelayMs = (this.#deps.time.monotonicUs() - failedUs) / 1000;
-    this.#request = { ...this.#withDeadlineAsMaxWait(), cause: "retry", retryDelayMs };
+    const bounded = withDeadlineAsMaxWait(this.#request, this.#deps.time.monotonicUs());
+    this.#request = { ...bounded, cause: "retry", retryDelayMs };
     this.dispatch(this.#request);
   }
+}
 
-  /** A retry may wait in the queue until its deadline, and not only for `max_delay_ms`: it has waited for the server before. */
-  #withDeadlineAsMaxWait(): OutgoingRequest {
-    const { call, deadlineUs } = this.#request;
-    if (call.maxWaitMs !== undefined) return this.#request;
-    const maxWaitMs = Math.max(0, (deadlineUs - this.#deps.time.monotonicUs()) / 1000);
-    return { ...this.#request, call: { ...call, maxWaitMs, maxBreakerWaitMs: 0 } };
-  }
+/** A retry may wait in the queue until its deadline, and not only for `max_delay_ms`: it has waited for the server before. */
+export function withDeadlineAsMaxWait(request: OutgoingRequest, nowUs: number): OutgoingRequest {
+  const { call, deadlineUs } = request;
+  if (call.maxWaitMs !== undefined) return request;
+  const maxWaitMs = Math.max(0, (deadlineUs - nowUs) / 1000);
+  return { ...request, call: { ...call, maxWaitMs, maxBreakerWaitMs: 0 } };
 }
 
 /** The tokens of a new host, and the maximum. One retry costs one token. */
