@@ -91,6 +91,8 @@ class JsonlWriter implements BatchWriter<number> {
       await this.#writeLines(this.#takeLines(items));
     } finally {
       this.#isWriting = false;
+      // If the file could not be opened, the lines are lost: their memory is used for other lines now.
+      this.#notWritten = undefined;
       this.#lines.release();
     }
   }
