@@ -50,8 +50,7 @@ export async function orderAll(
   request: OrderRequest,
   { time = systemTime }: Io,
 ): Promise<OrderResult> {
-  const given: GivenOrder[] = [];
-  for (const target of targets) given.push(await operator.order(target, request));
+  const given = await operator.orderAll(targets, request);
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
   return { given: given.at(-1) as GivenOrder, acknowledgements: orderEffects(request.kind, found) };
