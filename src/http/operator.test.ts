@@ -235,3 +235,26 @@ test("an order for several targets says that a part is stored if the store fails
   assert.equal(await failsFor(["one.example"]), AWAY, "nothing is stored");
   assert.ok((await failsFor(["two.example"])) instanceof UnconfirmedOrderError);
 });
+
+test("an order in a store that has lost its data counts as applied only by a process that has read it", async () => {
+  const time = new FakeTime();
+  const lost = new MemoryStore(time).member("operator");
+  for (let n = 0; n < 3; n += 1) await new Operator(lost).order({ unit: "h.example" }, MAINTENANCE);
+  const { sequence = 0 } = (await lost.read<OrderLog>(ORDER_LOG_NAME)).record ?? {};
+  await time.advance(1000);
+  const store = new MemoryStore(time).member("operator");
+  const operator = new Operator(store);
+  const effectAfter = async (read: number) => {
+    const snapshot = { calls: 0, inFlight: 0, waiting: 0, keys: [], hosts: [] };
+    const orders = { sequence: read, shadowed: [] };
+    const next = { pid: 1, machine: "m", program: "p", startedMs: 0, writtenMs: 0, snapshot, orders };
+    await store.change(`${PROCESS_PREFIX}1`, ({ nowUs }) => ({
+      record: { next, keepUntilUs: nowUs + PROCESS_RECORD_US },
+      result: undefined,
+    }));
+    return (await operator.acknowledgements([given.sequence], time, 0)).map(({ effect }) => effect);
+  };
+  const given = await operator.order({ unit: "h.example" }, MAINTENANCE);
+  assert.deepEqual(await effectAfter(sequence), ["silent"]);
+  assert.deepEqual(await effectAfter(given.sequence), ["applied"]);
+});
