@@ -78,6 +78,20 @@ test("two sinks on one file lose nothing when it is rotated", async () => {
   assert.equal((await readJsonl(file)).events.length, 200);
 });
 
+test("a file that several sinks write is rotated at maxBytes", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const sinks = await Promise.all(Array.from({ length: 5 }, () => jsonlSink(file, { maxBytes: 4096, keep: 100 })));
+  for (let i = 0; i < 20; i += 1) {
+    for (const sink of sinks) {
+      sink.take(acquire(i, "host.example", "granted"));
+      await sink.flush?.();
+    }
+  }
+  for (const sink of sinks) await sink.close?.();
+  for (const name of await jsonlFiles(file)) assert.ok(statSync(name).size <= 4096, `${statSync(name).size} bytes`);
+  assert.equal((await readJsonl(file)).events.length, 100);
+});
+
 test("a file that was moved or deleted is created again", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sink = await jsonlSink(file);
