@@ -56,13 +56,9 @@ export async function giveLimitOrder(
   if (isSet) checkWantedLimits(request);
   const kept = isSet && !request.isForced ? checkWithinPolicy(policyInUse, targets, request, hint) : [];
   const looser = isSet && request.isForced ? looserRoles(policyInUse, targets, request) : [];
-  let remainingMs = 0;
-  const sequences: number[] = [];
-  for (const each of targets) {
-    const given = await operator.order(each, request);
-    remainingMs = given.remainingMs;
-    sequences.push(given.sequence);
-  }
+  const given = await operator.orderAll(targets.map(target => ({ target, request })));
+  const remainingMs = given.at(-1)?.remainingMs ?? 0;
+  const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, timeoutMs);
   const policies = new Map(
     running.flatMap(({ policy: own, processes }) => processes.map(each => [each.processId, own])),

@@ -3,18 +3,22 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
-import { BreakerOpenError } from "../errors.ts";
+import { BreakerOpenError, StoreError } from "../errors.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { loadPolicy } from "../policy/load.ts";
+import { partitionName } from "../policy/partition-name.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { storeFor } from "../stores/open-store.ts";
 import { announceOrder, EMPTY_ORDER_LOG, ORDER_LOG_NAME, type OrderLog } from "../stores/order-log.ts";
 import { PROCESS_PREFIX, PROCESS_RECORD_US } from "../stores/process-record.ts";
 import { hostRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
 import { createHub } from "./create-hub.ts";
-import { Operator } from "./operator.ts";
+import { Operator, UnconfirmedOrderError } from "./operator.ts";
 
 /** Longer than a hub trusts what it last read from the store (400 ms at most). */
 const REREAD_MS = 1000;
@@ -175,4 +179,82 @@ test("a process that has not seen a question when the time is over has not answe
     answers.map(({ effect }) => effect),
     ["silent"],
   );
+});
+
+/** A store with records of a host and two of its partitions, whose operator cannot reach what `parts` replaces. */
+async function failingStore(parts: (store: Store) => Partial<Store>) {
+  const store = new MemoryStore(new FakeTime()).member("operator");
+  const operator = new Operator(store);
+  await operator.order({ unit: "h.example" }, MAINTENANCE);
+  const { record: next } = await store.read(hostRecordName("h.example"));
+  const partitions = ["a", "b"].map(name => hostRecordName(partitionName("h.example", name)));
+  for (const name of partitions)
+    await store.change(name, ({ nowUs }) => ({ record: { next, keepUntilUs: nowUs + 1e9 }, result: undefined }));
+  const logged = async () => (await store.read<OrderLog>(ORDER_LOG_NAME)).record?.entries.map(({ name }) => name) ?? [];
+  return { operator: new Operator(storeWith(store, parts(store))), store, partitions, logged };
+}
+
+const AWAY = new StoreError("the store is away");
+
+test("an order that cannot be written for the partitions of a host is announced, and the error says what is stored", async () => {
+  const list: Store["list"] = () => Promise.reject(AWAY);
+  const { operator, logged } = await failingStore(() => ({ list }));
+  const before = (await logged()).length;
+  await assert.rejects(operator.order({ unit: "h.example" }, { kind: "close" }), (error: unknown) => {
+    assert.ok(error instanceof UnconfirmedOrderError);
+    assert.equal(error.message, "only a part of the order is stored, give it again: the store is away");
+    return true;
+  });
+  assert.deepEqual((await logged()).slice(before), [hostRecordName("h.example")]);
+});
+
+test("a partition that cannot be written does not keep an order from the others", async () => {
+  const failed = hostRecordName(partitionName("h.example", "a"));
+  const { operator, store, partitions, logged } = await failingStore(whole => ({
+    change: (name, step) => (name === failed ? Promise.reject(AWAY) : whole.change(name, step)),
+  }));
+  await assert.rejects(operator.order({ unit: "h.example" }, { kind: "close" }), UnconfirmedOrderError);
+  const states = new Map((await new Operator(store).hosts()).map(({ name, state }) => [hostRecordName(name), state]));
+  assert.deepEqual(
+    partitions.map(name => states.get(name)),
+    ["open", "closed"],
+  );
+  assert.equal((await logged()).at(-1), hostRecordName("h.example"));
+});
+
+test("an order for several targets says that a part is stored if the store fails after the first", async () => {
+  const failsFor = async (units: readonly string[]) => {
+    const { operator } = await failingStore(whole => ({
+      change: (name, step) =>
+        units.some(unit => name === hostRecordName(unit)) ? Promise.reject(AWAY) : whole.change(name, step),
+    }));
+    const targets = ["one.example", "two.example"].map(unit => ({ unit }));
+    return operator.orderAll(targets.map(target => ({ target, request: MAINTENANCE }))).catch(error => error);
+  };
+  assert.equal((await failsFor([])).length, 2);
+  assert.equal(await failsFor(["one.example"]), AWAY, "nothing is stored");
+  assert.ok((await failsFor(["two.example"])) instanceof UnconfirmedOrderError);
+});
+
+test("an order in a store that has lost its data counts as applied only by a process that has read it", async () => {
+  const time = new FakeTime();
+  const lost = new MemoryStore(time).member("operator");
+  for (let n = 0; n < 3; n += 1) await new Operator(lost).order({ unit: "h.example" }, MAINTENANCE);
+  const { sequence = 0 } = (await lost.read<OrderLog>(ORDER_LOG_NAME)).record ?? {};
+  await time.advance(1000);
+  const store = new MemoryStore(time).member("operator");
+  const operator = new Operator(store);
+  const effectAfter = async (read: number) => {
+    const snapshot = { calls: 0, inFlight: 0, waiting: 0, keys: [], hosts: [] };
+    const orders = { sequence: read, shadowed: [] };
+    const next = { pid: 1, machine: "m", program: "p", startedMs: 0, writtenMs: 0, snapshot, orders };
+    await store.change(`${PROCESS_PREFIX}1`, ({ nowUs }) => ({
+      record: { next, keepUntilUs: nowUs + PROCESS_RECORD_US },
+      result: undefined,
+    }));
+    return (await operator.acknowledgements([given.sequence], time, 0)).map(({ effect }) => effect);
+  };
+  const given = await operator.order({ unit: "h.example" }, MAINTENANCE);
+  assert.deepEqual(await effectAfter(sequence), ["silent"]);
+  assert.deepEqual(await effectAfter(given.sequence), ["applied"]);
 });

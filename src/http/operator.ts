@@ -44,10 +44,13 @@ export interface Acknowledgement {
   readonly effect: "applied" | "shadow" | "silent";
 }
 
-/** The store has failed after it had taken an order. The processes read the order before their next request. */
+/**
+ * The store has failed after it had taken an order, or a part of it. The processes read what is stored before their next
+ * request.
+ */
 export class UnconfirmedOrderError extends StoreError {
-  constructor(cause: StoreError) {
-    super(`the order is stored, but whether processes have applied it is unknown: ${cause.message}`, { cause });
+  constructor(known: string, cause: StoreError) {
+    super(`${known}: ${cause.message}`, { cause });
   }
 }
 
@@ -62,18 +65,33 @@ export class Operator extends Observer {
 
   /**
    * Writes an order to the store and notifies the running processes. An order that closes or half-opens a host
-   * applies to its partitions too.
+   * applies to its partitions too. Rejects with an UnconfirmedOrderError if the store fails after the first write.
    */
   async order(target: OrderTarget, request: OrderRequest): Promise<GivenOrder> {
     const given = await this.#writeOrder(recordNameOf(target), target, request);
-    const isForAllRoles = "unit" in target && target.role === undefined;
-    if (isForAllRoles && (request.kind === "close" || request.kind === "half-open")) {
-      const unit = canonicalUnit(target.unit);
-      const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
-      const partitions = names.filter(name => nameWithoutPartition(name) === unit);
-      await Promise.all(partitions.map(name => this.#writeOrder(hostRecordName(name), target, request)));
+    const [partitions] = await Promise.allSettled([this.#orderPartitions(target, request)]);
+    // The processes are notified of what is stored, whatever is missing.
+    const [sequence] = await Promise.allSettled([announceOrder(this.#store, recordNameOf(target))]);
+    if (partitions.status === "rejected") partlyStored(partitions.reason);
+    if (sequence.status === "rejected") unconfirmed(sequence.reason);
+    return { ...given, sequence: sequence.value };
+  }
+
+  /** Gives the orders one after the other. Rejects with an UnconfirmedOrderError if the store fails after the first write. */
+  async orderAll(
+    orders: readonly { readonly target: OrderTarget; readonly request: OrderRequest }[],
+  ): Promise<readonly GivenOrder[]> {
+    const given: GivenOrder[] = [];
+    for (const [index, { target, request }] of orders.entries()) {
+      try {
+        given.push(await this.order(target, request));
+      } catch (error) {
+        const isStored = error instanceof UnconfirmedOrderError;
+        if ((index === 0 && !isStored) || (isStored && index === orders.length - 1)) throw error;
+        partlyStored(isStored ? error.cause : error);
+      }
     }
-    return { ...given, sequence: await announceOrder(this.#store, recordNameOf(target)).catch(unconfirmed) };
+    return given;
   }
 
   /**
@@ -127,6 +145,20 @@ export class Operator extends Observer {
     }
   }
 
+  /** Resolves when the order is in the records of all partitions of its host, if it applies to them. */
+  async #orderPartitions(target: OrderTarget, request: OrderRequest): Promise<void> {
+    const isForAllRoles = "unit" in target && target.role === undefined;
+    if (!isForAllRoles || (request.kind !== "close" && request.kind !== "half-open")) return;
+    const unit = canonicalUnit(target.unit);
+    const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
+    const partitions = names.filter(name => nameWithoutPartition(name) === unit);
+    const written = await Promise.allSettled(
+      partitions.map(name => this.#writeOrder(hostRecordName(name), target, request)),
+    );
+    const failed = written.find(result => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+
   #writeOrder(
     name: BreakerRecordName,
     target: OrderTarget,
@@ -148,7 +180,15 @@ export class Operator extends Observer {
 }
 
 function unconfirmed(error: unknown): never {
-  throw error instanceof StoreError ? new UnconfirmedOrderError(error) : error;
+  throw orderError("the order is stored, but whether processes have applied it is unknown", error);
+}
+
+function partlyStored(error: unknown): never {
+  throw orderError("only a part of the order is stored, give it again", error);
+}
+
+function orderError(known: string, error: unknown): unknown {
+  return error instanceof StoreError ? new UnconfirmedOrderError(known, error) : error;
 }
 
 function recordNameOf(target: OrderTarget): BreakerRecordName {

@@ -91,7 +91,7 @@ export class OrderWatch {
     const { store, refresh, isShadow, onApplied } = this.#deps;
     const { record: log = EMPTY_ORDER_LOG } = await store.read<OrderLog>(ORDER_LOG_NAME);
     const before = this.#sequence ?? log.sequence;
-    // A store that has lost its data counts from 0 again.
+    // A store that has lost its data, and whose clock was set back, has a new log with lower numbers.
     const entries = log.sequence < before ? log.entries : log.entries.filter(({ sequence }) => sequence > before);
     if (entries.length > 0 && !(await refresh([...new Set(entries.map(({ name }) => name))]))) return false;
     this.#sequence = log.sequence;

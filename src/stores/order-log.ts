@@ -7,7 +7,7 @@ import type { Store } from "./store.ts";
  * only before its next request.
  */
 export interface OrderLog {
-  /** The number of orders so far. */
+  /** The number of the latest order. Each order has the next number; a new log begins at the clock of the store. */
   readonly sequence: number;
   /** The latest orders, oldest first. */
   readonly entries: readonly OrderEntry[];
@@ -30,7 +30,7 @@ export const ORDER_LOG_NAME = "orders";
 export const EMPTY_ORDER_LOG: OrderLog = Object.freeze({ sequence: 0, entries: [] });
 /** A process that misses more orders than this still applies them: each request reads the records of its host. */
 const LOGGED_ORDERS_MAX = 64;
-/** Longer than a process stays listed: the sequence must not restart at 1 while a process remembers a higher number. */
+/** Much longer than a process needs to read it. */
 const ORDER_LOG_KEPT_US = 30 * 86_400_000_000;
 
 /** Whether the log still had the entry when its last number was `lastSequence`: later orders displace earlier ones. */
@@ -38,15 +38,19 @@ export function isInLog(sequence: number, lastSequence: number): boolean {
   return sequence <= lastSequence && lastSequence - sequence < LOGGED_ORDERS_MAX;
 }
 
-function withOrder(log: OrderLog, name: BreakerRecordName): OrderLog {
-  const sequence = log.sequence + 1;
+/**
+ * A store that has lost its data begins a new log. It begins at the milliseconds of the store's clock, so that its numbers
+ * are higher than those that processes remember of the lost log: a process has not applied an order that it has not read.
+ */
+function withOrder(log: OrderLog, name: BreakerRecordName, nowUs: number): OrderLog {
+  const sequence = (log.sequence === 0 ? Math.max(0, Math.floor(nowUs / 1000)) : log.sequence) + 1;
   return { sequence, entries: [...log.entries, { sequence, name }].slice(-LOGGED_ORDERS_MAX) };
 }
 
 /** Adds an order to the log and notifies the processes. Returns its number in the log. */
 export async function announceOrder(store: Store, name: BreakerRecordName): Promise<number> {
   const sequence = await store.change<OrderLog, number>(ORDER_LOG_NAME, ({ record = EMPTY_ORDER_LOG, nowUs }) => {
-    const next = withOrder(record, name);
+    const next = withOrder(record, name, nowUs);
     return { record: { next, keepUntilUs: nowUs + ORDER_LOG_KEPT_US }, result: next.sequence };
   });
   // A process that is not notified reads the order before its next request.

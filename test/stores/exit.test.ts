@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
+import { createHub, RateLimitExceeded } from "../../src/index.ts";
 import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { RedisServer, whyNoRedis } from "./redis-server.ts";
@@ -44,4 +45,25 @@ test("after its last fetch a program with a PostgreSQL store has no more timers 
   t.after(() => server.stop());
   const without = await timersAfterFetch(t, "memory");
   assert.equal(await timersAfterFetch(t, `postgres://docstokg@127.0.0.1:${server.port}/postgres`), without);
+});
+
+test("a program whose last request was aborted ends at once, and the request counts as sent", async t => {
+  let requests = 0;
+  const server = createServer(() => {
+    requests += 1;
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const store = `sqlite:${join(temporaryFolder("exit"), "s.db")}` as const;
+  const file = join(import.meta.dirname, "aborted-process.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [file, store, url]);
+  assert.equal(requests, 1);
+  // A request over a new connection counts as being written for five seconds.
+  assert.ok(Number(stdout) < 4000, `it ran for ${stdout.trim()} ms after the abort`);
+  const policy = { ratelimits: { hosts: { "127.0.0.1": { metadata: { rates: "1/MINUTE" } } } } };
+  const hub = await createHub({ store, env: {}, policy });
+  t.after(() => hub.close());
+  await assert.rejects(hub.fetch(url, { maxWaitMs: 0 }), RateLimitExceeded);
+  assert.equal(requests, 1);
 });

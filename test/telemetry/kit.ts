@@ -1,5 +1,5 @@
 import type { EventBodyOf, EventOf, EventType, TelemetryEvent } from "../../src/telemetry/events.ts";
-import { jsonlEvents, jsonlFiles } from "../../src/telemetry/reading/jsonl-events.ts";
+import { jsonlEvents } from "../../src/telemetry/reading/jsonl-events.ts";
 import { SkippedEventCounter } from "../../src/telemetry/reading/skipped-events.ts";
 import type { Sink } from "../../src/telemetry/sink.ts";
 
@@ -105,6 +105,6 @@ export async function allOf<Value>(values: AsyncIterable<Value>): Promise<Value[
 /** All events of a JSONL file and its rotated files, and what was skipped. */
 export async function readJsonl(file: string, runId?: string) {
   const skipped = new SkippedEventCounter();
-  const events = await allOf(jsonlEvents(await jsonlFiles(file), skipped, runId));
+  const events = await allOf(jsonlEvents(file, skipped, runId));
   return { events, skipped };
 }

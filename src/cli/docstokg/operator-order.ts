@@ -59,12 +59,14 @@ export async function orderAll(
   kind: OrderRequest["kind"],
   { time = systemTime }: Io,
 ): Promise<OrderResult> {
-  const given: GivenOrder[] = [];
-  for (const { target, request } of orders) given.push(await operator.order(target, request));
+  const given = await operator.orderAll(orders);
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
-  const last = given.pop() as GivenOrder;
-  return { given: last, givenToOthers: given, acknowledgements: orderEffects(kind, found) };
+  return {
+    given: given.at(-1) as GivenOrder,
+    givenToOthers: given.slice(0, -1),
+    acknowledgements: orderEffects(kind, found),
+  };
 }
 
 /** The target that `text` names. The policies of running processes are tried first: they define ports and services. */

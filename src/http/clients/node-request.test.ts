@@ -524,6 +524,24 @@ test("a body that the client does not read is aborted after unreadBodyMs, and it
   assertNothingLeft(hub);
 });
 
+test("a body that arrived at once may be read slowly, and is aborted once the client stops", async t => {
+  const server = await serve(t, (_, response) => response.end("x".repeat(10_000)));
+  const { time, hub } = await hubOnFakeTime(t, { unreadBodyMs: 1000 });
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const response = await responseOf(http.get(server.origin, { agent }));
+  const failed = once(response, "error").catch(error => [error]);
+  await until(() => response.readableLength === 10_000);
+  for (let step = 0; step < 9; step += 1) {
+    await time.advance(900);
+    assert.equal(response.errored, null, `after ${step} reads`);
+    assert.equal(response.read(1000)?.length, 1000);
+  }
+  await time.advance(2000);
+  assert.equal((await failed)[0].code, "DOCSTOKG_BODY_UNREAD");
+  assertNothingLeft(hub);
+});
+
 test("a deadline ends a request in the queue and one that the server does not answer", async t => {
   const server = await serve(t, () => undefined);
   const { time, hub } = await hubOnFakeTime(t);

@@ -69,7 +69,9 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
   #deadline: Timer | undefined;
   #response: IncomingMessage | undefined;
   #error: unknown;
-  #bytesRead = 0;
+  /** Bytes that had arrived at the last check of the body, and bytes of the body that the client had taken then. */
+  #checked = { arrived: 0, taken: 0 };
+  #receivedBytes = 0;
   #hasSocket = false;
   #isAborted = false;
   #isEndedByHub = false;
@@ -107,10 +109,11 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
   abandon(unreadMs: number): void {
     const response = this.#response;
     if (response === undefined || this.isOver) return;
-    const bytesRead = this.#client.socket?.bytesRead ?? 0;
-    const isUnread = (response.readableLength > 0 || response.complete) && bytesRead === this.#bytesRead;
-    this.#bytesRead = bytesRead;
-    if (!isUnread) {
+    const before = this.#checked;
+    this.#checked = this.#progressOf(response);
+    // A client may wait for more than has arrived, or read slowly what arrived at once.
+    const isSame = this.#checked.arrived === before.arrived && this.#checked.taken === before.taken;
+    if (!isSame || (response.readableLength === 0 && !response.complete)) {
       this.deps.unreadBodies.paused(this);
       return;
     }
@@ -120,6 +123,13 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     this.#isEndedByHub = true;
     response.destroy(this.#error as Error);
     this.#finish(this.request.record.outcome ?? SUCCESS);
+  }
+
+  #progressOf(response: IncomingMessage): { readonly arrived: number; readonly taken: number } {
+    return {
+      arrived: this.#client.socket?.bytesRead ?? 0,
+      taken: this.#receivedBytes - response.readableLength,
+    };
   }
 
   #watch(): void {
@@ -194,11 +204,14 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     this.#watchDestroy(response);
     this.stamp?.stamp();
     this.log?.head(status);
-    countReceived(response, bytes => this.log?.received(bytes));
+    countReceived(response, bytes => {
+      this.#receivedBytes += bytes;
+      this.log?.received(bytes);
+    });
     const { breakers, time, unreadBodies, callerIdentity } = this.deps;
     const head = { status, statusText, headers, rawHeaders: undefined };
     this.reportHead(head, hostFeedback(head, this.#plan, breakers, time));
-    this.#bytesRead = this.#client.socket?.bytesRead ?? 0;
+    this.#checked = this.#progressOf(response);
     unreadBodies.paused(this);
     try {
       scrubLocation(response, this.#plan, callerIdentity());

@@ -1,5 +1,6 @@
 import type { Grant } from "../../limiter/grant.ts";
 import type { Time, Timer } from "../../time/time.ts";
+import { setUnreferencedTimer } from "../../time/unreferenced-timer.ts";
 
 /**
  * Grants of requests that were aborted right after they were written over a new connection. The server may notice such a
@@ -13,12 +14,15 @@ export class DeferredStamps {
     this.#time = time;
   }
 
-  /** Releases the slots now, and stamps the grant as written after `ms`. */
+  /**
+   * Releases the slots now, and stamps the grant as written after `ms`. A program that ends earlier does not wait for it:
+   * units that were leased from a shared store count as written when the lease ends.
+   */
   release(grant: Grant, ms: number): void {
     grant.releaseUnstamped();
     this.#timers.set(
       grant,
-      this.#time.setTimer(ms, () => this.#stamp(grant)),
+      setUnreferencedTimer(this.#time, ms, () => this.#stamp(grant)),
     );
   }
 

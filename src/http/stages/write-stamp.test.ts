@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { errors } from "undici";
+import { ReferencedTime } from "../../../test/sharing/referenced-time.ts";
 import type { Grant } from "../../limiter/grant.ts";
-import { FakeTime } from "../../testing/fake-time.ts";
 import { DeferredStamps } from "./deferred-stamps.ts";
 import { isConnectionCut, WriteStamp } from "./write-stamp.ts";
 
@@ -10,9 +10,9 @@ import { isConnectionCut, WriteStamp } from "./write-stamp.ts";
 function stampFor(): {
   readonly stamp: WriteStamp;
   readonly calls: string[];
-  readonly time: FakeTime;
+  readonly time: ReferencedTime;
 } {
-  const time = new FakeTime();
+  const time = new ReferencedTime();
   const calls: string[] = [];
   const names = ["written", "giveBack", "release", "releaseUnstamped"] as const;
   const grant = Object.fromEntries(names.map(name => [name, () => calls.push(name)])) as unknown as Grant;
@@ -62,6 +62,7 @@ test("a request that is dropped right after it was sent over a new connection st
   await time.advance(4900);
   stamp.release(false);
   assert.deepEqual(calls, ["releaseUnstamped"]);
+  assert.equal(time.referenced.size, 0, "the program may end before");
   await time.advance(99);
   assert.deepEqual(calls, ["releaseUnstamped"]);
   await time.advance(1);

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { allOf, call, RUN, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
+import { rotatedName } from "../rotated-files.ts";
 import { openTelemetryFile } from "./telemetry-file.ts";
 
 test("lines that are not events are skipped and counted", async () => {
@@ -57,4 +58,27 @@ test("runs in one file are read separately, and skipped events are counted for t
   assert.equal(opened.skipped.unknown.size, 0);
   assert.equal((await allOf(opened.events("run-2"))).length, 1);
   assert.equal(opened.skipped.unknown.size, 1);
+});
+
+test("a file that is rotated while older ones are read is not left out, and a deleted one is skipped", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const write = (path: string, host: string) => writeFileSync(path, `${JSON.stringify(call(0, host))}\n`.repeat(2));
+  const [oldest, second, third] = [1, 2, 3].map(number => rotatedName(file, START_MS + number)) as [
+    string,
+    string,
+    string,
+  ];
+  write(oldest, "oldest.example");
+  write(second, "second.example");
+  write(file, "current.example");
+  const hosts: unknown[] = [];
+  for await (const event of (await openTelemetryFile(file)).events(RUN)) {
+    if (hosts.length === 0) {
+      rmSync(second);
+      renameSync(file, third);
+      write(file, "new.example");
+    }
+    hosts.push(event.event_type === "http_request" && event.host);
+  }
+  assert.deepEqual(hosts, ["oldest.example", "oldest.example", "current.example", "current.example"]);
 });

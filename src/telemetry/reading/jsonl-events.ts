@@ -1,5 +1,4 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { hasValidFields, withCurrentNames } from "../event-check.ts";
 import { isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
@@ -16,17 +15,15 @@ export async function jsonlFiles(file: string): Promise<readonly string[]> {
   return [...(await rotatedFiles(file)), ...(exists ? [file] : [])];
 }
 
-/** Every event of the files in the order of the lines; only those of one run when `runId` is given. */
+/** Every event of a file and its rotated files in the order of the lines; only those of one run when `runId` is given. */
 export async function* jsonlEvents(
-  files: readonly string[],
+  file: string,
   skipped: SkippedEventCounter,
   runId?: string,
 ): AsyncGenerator<TelemetryEvent> {
-  for (const file of files) {
-    for await (const line of linesOf(file, skipped)) {
-      const event = eventOf(line, skipped, runId);
-      if (event !== undefined) yield event;
-    }
+  for await (const line of allLinesOf(file, skipped)) {
+    const event = eventOf(line, skipped, runId);
+    if (event !== undefined) yield event;
   }
 }
 
@@ -34,20 +31,16 @@ export async function* jsonlEvents(
 const ENVELOPE = /^\{"ts":(\d{1,15}(?:\.\d+)?),"event_type":"[^"\\]*","run_id":"([^"\\]*)"/;
 
 /** The run and the time of each event. Lines that are not events are skipped. */
-export async function* jsonlEnvelopes(
-  files: readonly string[],
-): AsyncGenerator<{ readonly runId: string; readonly ts: number }> {
+export async function* jsonlEnvelopes(file: string): AsyncGenerator<{ readonly runId: string; readonly ts: number }> {
   const skipped = new SkippedEventCounter();
-  for (const file of files) {
-    for await (const line of linesOf(file, skipped)) {
-      const [, ts, runId] = ENVELOPE.exec(line) ?? [];
-      if (ts !== undefined && runId !== undefined) {
-        yield { runId, ts: Number(ts) };
-        continue;
-      }
-      const event = eventOf(line, skipped, undefined);
-      if (event !== undefined) yield { runId: event.run_id, ts: event.ts };
+  for await (const line of allLinesOf(file, skipped)) {
+    const [, ts, runId] = ENVELOPE.exec(line) ?? [];
+    if (ts !== undefined && runId !== undefined) {
+      yield { runId, ts: Number(ts) };
+      continue;
     }
+    const event = eventOf(line, skipped, undefined);
+    if (event !== undefined) yield { runId: event.run_id, ts: event.ts };
   }
 }
 
@@ -80,11 +73,46 @@ function parsedObject(line: string): Readonly<Record<string, unknown>> | undefin
   }
 }
 
+/** The lines of the rotated files, oldest first, and then those of the file itself. */
+async function* allLinesOf(file: string, skipped: SkippedEventCounter): AsyncGenerator<string> {
+  // Opened first: if it is rotated while the others are read, its path leads to a new file.
+  const current = await openIfExists(file);
+  try {
+    const inode = await inodeOf(current);
+    for (const path of await rotatedFiles(file)) {
+      const rotated = await openIfExists(path);
+      try {
+        if (rotated !== undefined && (await inodeOf(rotated)) !== inode) yield* linesOf(rotated, skipped);
+      } finally {
+        await rotated?.close();
+      }
+    }
+    if (current !== undefined) yield* linesOf(current, skipped);
+  } finally {
+    await current?.close();
+  }
+}
+
+/** Undefined for a file that a running program has rotated or deleted. */
+async function openIfExists(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function inodeOf(file: FileHandle | undefined): Promise<bigint | undefined> {
+  return (await file?.stat({ bigint: true }))?.ino;
+}
+
 /** The lines without their newline. */
-async function* linesOf(file: string, skipped: SkippedEventCounter): AsyncGenerator<string> {
+async function* linesOf(file: FileHandle, skipped: SkippedEventCounter): AsyncGenerator<string> {
   let carried: Buffer[] = [];
   let carriedBytes = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
+  const chunks: AsyncIterable<Buffer> = file.createReadStream({ highWaterMark: 256 * 1024, autoClose: false });
+  for await (const chunk of chunks) {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
       const bytes = carriedBytes + at - from;

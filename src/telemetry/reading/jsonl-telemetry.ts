@@ -1,5 +1,5 @@
 import type { TelemetryEvent } from "../events.ts";
-import { jsonlEnvelopes, jsonlEvents, jsonlFiles } from "./jsonl-events.ts";
+import { jsonlEnvelopes, jsonlEvents } from "./jsonl-events.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 import type { ListedRun, TelemetryFile } from "./telemetry-file.ts";
 
@@ -14,7 +14,7 @@ export class JsonlTelemetry implements TelemetryFile {
 
   async runs(): Promise<readonly ListedRun[]> {
     const runs = new Map<string, ListedRun>();
-    for await (const { runId, ts } of jsonlEnvelopes(await jsonlFiles(this.path))) {
+    for await (const { runId, ts } of jsonlEnvelopes(this.path)) {
       const { firstMs = ts, lastMs = ts, events = 0 } = runs.get(runId) ?? {};
       runs.set(runId, {
         runId,
@@ -28,7 +28,7 @@ export class JsonlTelemetry implements TelemetryFile {
 
   async *events(runId: string): AsyncGenerator<TelemetryEvent> {
     this.skipped = new SkippedEventCounter();
-    yield* jsonlEvents(await jsonlFiles(this.path), this.skipped, runId);
+    yield* jsonlEvents(this.path, this.skipped, runId);
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { acquire, at, call, readJsonl } from "../../../test/telemetry/kit.ts";
@@ -78,6 +78,20 @@ test("two sinks on one file lose nothing when it is rotated", async () => {
   assert.equal((await readJsonl(file)).events.length, 200);
 });
 
+test("a file that several sinks write is rotated at maxBytes", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const sinks = await Promise.all(Array.from({ length: 5 }, () => jsonlSink(file, { maxBytes: 4096, keep: 100 })));
+  for (let i = 0; i < 20; i += 1) {
+    for (const sink of sinks) {
+      sink.take(acquire(i, "host.example", "granted"));
+      await sink.flush?.();
+    }
+  }
+  for (const sink of sinks) await sink.close?.();
+  for (const name of await jsonlFiles(file)) assert.ok(statSync(name).size <= 4096, `${statSync(name).size} bytes`);
+  assert.equal((await readJsonl(file)).events.length, 100);
+});
+
 test("a file that was moved or deleted is created again", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sink = await jsonlSink(file);
@@ -87,6 +101,27 @@ test("a file that was moved or deleted is created again", async () => {
   sink.take(call(1, "b.example"));
   await sink.close?.();
   assert.equal((await readJsonl(file)).events.length, 1);
+});
+
+test("after a batch that was lost because the file could not be opened, the exit writes each later event once", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const sink = await jsonlSink(file);
+  rmSync(file);
+  mkdirSync(file);
+  for (let i = 0; i < 3; i += 1) sink.take(call(i, "lost.example"));
+  await sink.flush?.();
+  assert.equal(sink.dropped, 3);
+  rmdirSync(file);
+  sink.take(call(3, "a-host-with-a-longer-name.example"));
+  sink.take(call(4, "b.example"));
+  sink.flushSync?.();
+  const { events, skipped } = await readJsonl(file);
+  assert.deepEqual(
+    events.map(event => (event.event_type === "http_request" ? event.host : event.event_type)),
+    ["a-host-with-a-longer-name.example", "b.example", "telemetry_dropped"],
+  );
+  assert.equal(skipped.unreadable, 0);
+  await sink.close?.();
 });
 
 test("a line that was cut by a kill is ended by the next write, counted as unreadable, and affects no other line", async () => {

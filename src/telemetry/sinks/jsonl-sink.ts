@@ -91,14 +91,19 @@ class JsonlWriter implements BatchWriter<number> {
       await this.#writeLines(this.#takeLines(items));
     } finally {
       this.#isWriting = false;
+      // If the file could not be opened, the lines are lost: their memory is used for other lines now.
+      this.#notWritten = undefined;
       this.#lines.release();
     }
   }
 
   async #writeLines(lines: Buffer): Promise<void> {
     this.#notWritten = lines;
+    const found = await ifExists(stat(this.#path, { bigint: true }));
     // Another process may have rotated the file, or a user deleted it.
-    if (this.#file !== undefined && (await inodeOf(this.#path)) !== this.#inode) await this.close();
+    if (this.#file !== undefined && found?.ino !== this.#inode) await this.close();
+    // Other processes may have written to it.
+    else if (found !== undefined) this.#bytes = Number(found.size);
     if (this.#file === undefined) await this.open();
     if (this.#bytes > 0 && this.#bytes + lines.length > this.#maxBytes) await this.#rotate();
     // `writeSync` has written them while the file was opened or renamed.
@@ -174,10 +179,6 @@ function completeLines(bytes: Buffer, written: number): number {
   for (let at = 0; at < written; at += 1) if (bytes[at] === NEWLINE) lines += 1;
   // The first newline only ends a torn line.
   return bytes[0] === NEWLINE && written > 0 ? lines - 1 : lines;
-}
-
-async function inodeOf(path: string): Promise<bigint | undefined> {
-  return (await ifExists(stat(path, { bigint: true })))?.ino;
 }
 
 async function ifExists<Value>(access: Promise<Value>): Promise<Value | undefined> {

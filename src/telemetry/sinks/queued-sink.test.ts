@@ -128,6 +128,37 @@ test("an event that is queued while a batch ends is written", async () => {
   assert.equal(time.armedTimers, 0);
 });
 
+test("a flush ends while events keep arriving, when those before it are written", async t => {
+  const written: number[] = [];
+  const writer = {
+    encode: ({ event }: EmittedEvent) => event.ts,
+    write: async (batch: readonly number[]) => void written.push(...batch),
+    close: async () => undefined,
+  };
+  const sink = new QueuedSink("busy", writer, { batchEvents: 2 });
+  t.after(() => sink.close());
+  let taken = 0;
+  const takeOne = () => {
+    sink.take(call(taken, "a.example"));
+    taken += 1;
+  };
+  for (let i = 0; i < 5; i += 1) takeOne();
+  let isFlushed = false;
+  const first = sink.flush();
+  takeOne();
+  const before = taken;
+  const flushed = Promise.all([first, sink.flush(), sink.flush()]).then(() => {
+    isFlushed = true;
+  });
+  for (let turns = 0; !isFlushed; turns += 1) {
+    assert.ok(turns < 100, `the flush has not ended after ${written.length} events`);
+    takeOne();
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  await flushed;
+  assert.ok(written.length >= before && written.length < taken);
+});
+
 test("a close that is aborted does not wait for a disk that hangs, and drops count until the disk has written", async () => {
   const time = new FakeTime();
   const writer = new StuckWriter();
@@ -177,6 +208,17 @@ test("a full batch does not wait for the delay", async () => {
   await until(() => written.length > 1);
   assert.deepEqual(written, [10, 10]);
   assert.equal(time.armedTimers, 0);
+});
+
+test("a full queue does not wait for the delay, also if it is smaller than a batch", async () => {
+  const time = new FakeTime();
+  const written: number[] = [];
+  const write = async (batch: readonly unknown[]) => void written.push(batch.length);
+  const sink = new QueuedSink("small", { encode, write, close: async () => undefined }, { time, maxQueued: 10 });
+  for (let i = 0; i < 10; i += 1) sink.take(call(i, "a.example"));
+  await time.tick(1);
+  await until(() => written.length > 0);
+  assert.deepEqual([written, sink.dropped], [[10], 0]);
 });
 
 test("50,000 events of one turn are written to JSONL and SQLite without a drop", async () => {

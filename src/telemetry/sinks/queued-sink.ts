@@ -96,7 +96,8 @@ export class QueuedSink<Item> implements Sink {
     this.#time = time;
     this.#maxQueued = maxQueued;
     this.#delayMs = delayMs;
-    this.#batchEvents = batchEvents;
+    // A full queue must not wait for events that it would drop.
+    this.#batchEvents = Math.min(batchEvents, maxQueued);
   }
 
   get dropped(): number {
@@ -131,8 +132,9 @@ export class QueuedSink<Item> implements Sink {
   }
 
   async flush(): Promise<void> {
-    do await this.#drainSoon();
-    while (this.#queue.length > 0);
+    // The batches that are being written may be from before the last events.
+    await this.#draining;
+    await this.#drainSoon();
   }
 
   /** A batch that is being written at this moment is left to the system, and may be lost or cut. */
@@ -182,22 +184,37 @@ export class QueuedSink<Item> implements Sink {
     return this.#time.setTimer(this.#queue.length < this.#batchEvents ? this.#delayMs : 0, () => this.#drainSoon());
   }
 
+  /**
+   * Writes what is queued now. Later events wait for the next drain: otherwise a flush would not end while they arrive.
+   */
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0 || this.#unreportedDrops > 0) {
-      const batch = this.#nextBatch();
-      this.#writingEvents = batch.items.length - (batch.reported > 0 ? 1 : 0);
-      try {
-        await this.#writer.write(batch.items);
-      } catch (error) {
-        this.#countLost(batch, error);
-        // Otherwise a full disk would cause an endless loop: a lost telemetry_dropped event makes another one.
-        if (this.#queue.length === 0) return;
-      } finally {
-        if (this.#isGivenUp) this.#drop(-this.#writingEvents);
-        this.#writingEvents = 0;
-      }
-      await nextTurn();
+    let left = this.#queue.length;
+    let isWritten = true;
+    while (left > 0) {
+      left -= this.#batchEvents;
+      isWritten = await this.#writeBatch();
+      // `flushSync` and an aborted `close` empty the queue.
+      left = Math.min(left, this.#queue.length);
     }
+    // Not after a failed write: a lost telemetry_dropped event would make another one.
+    if (isWritten && this.#queue.length === 0 && this.#unreportedDrops > 0) await this.#writeBatch();
+  }
+
+  /** False if the batch is lost. */
+  async #writeBatch(): Promise<boolean> {
+    const batch = this.#nextBatch();
+    this.#writingEvents = batch.items.length - (batch.reported > 0 ? 1 : 0);
+    let isWritten = true;
+    try {
+      await this.#writer.write(batch.items);
+    } catch (error) {
+      this.#countLost(batch, error);
+      isWritten = false;
+    }
+    if (this.#isGivenUp) this.#drop(-this.#writingEvents);
+    this.#writingEvents = 0;
+    await nextTurn();
+    return isWritten;
   }
 
   /** The next batch. A telemetry_dropped event is added once the events before it have been written. */

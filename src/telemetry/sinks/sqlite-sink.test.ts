@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { until } from "../../../test/http/kit.ts";
 import { acquire, allOf, at, attempt, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
 import { EVENT_SPECS } from "../event-fields.ts";
 import type { EventType, TelemetryEvent } from "../events.ts";
 import type { FieldSpec } from "../fields/event-spec.ts";
@@ -115,6 +117,42 @@ test("while another process has the file locked the event loop does not wait, an
   assert.equal(other.prepare("SELECT count(*) AS n FROM http_events").get()?.["n"], 10);
   other.close();
   assert.equal(sink.dropped, 0);
+});
+
+test("events that wait for another writer when the process ends are written once", async t => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
+  const time = new FakeTime();
+  const sink = await sqliteSink(file, { time });
+  const other = new DatabaseSync(file);
+  t.after(() => other.close());
+  other.exec("BEGIN IMMEDIATE");
+  sink.take(call(0, "a.example"));
+  const flushed = sink.flush?.();
+  await until(() => time.armedTimers > 0);
+  sink.take(call(1, "b.example"));
+  other.exec("COMMIT");
+  sink.flushSync?.();
+  const written = () => other.prepare("SELECT host FROM http_events ORDER BY seq").all();
+  const hosts = () => written().map(({ host }) => host);
+  assert.deepEqual(hosts(), ["a.example", "b.example"]);
+  await time.advance(1000);
+  await flushed;
+  assert.deepEqual(hosts(), ["a.example", "b.example"]);
+  assert.equal(sink.dropped, 0);
+  await sink.close?.();
+});
+
+test("a process that ends without events does not warn of a file that another process writes", async t => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
+  const sink = await sqliteSink(file);
+  const other = new DatabaseSync(file);
+  t.after(() => other.close());
+  const warn = t.mock.method(process, "emitWarning", () => undefined);
+  other.exec("BEGIN IMMEDIATE");
+  sink.flushSync?.();
+  other.exec("COMMIT");
+  await sink.close?.();
+  assert.equal(warn.mock.callCount(), 0);
 });
 
 test("two sinks share one file", async t => {

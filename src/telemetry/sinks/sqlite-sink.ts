@@ -44,6 +44,8 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
   readonly #time: Time;
   readonly #inserts = new Map<EventType, Insert>();
   readonly #runs = new Set<string>();
+  /** Events that `write` has taken and not written, while another process writes. */
+  #notWritten: readonly TelemetryEvent[] = [];
   /** The last `seq`. Events are numbered across all tables, so that events of the same ms keep their order. */
   readonly #lastSeq: StatementSync;
 
@@ -58,13 +60,25 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     return event;
   }
 
-  write(events: readonly TelemetryEvent[]): Promise<void> {
-    return this.#whenFree(() => this.#insertAll(events));
+  async write(events: readonly TelemetryEvent[]): Promise<void> {
+    this.#notWritten = events;
+    try {
+      await this.#whenFree(() => this.#insertAll(this.#notWritten));
+    } catch (error) {
+      // Otherwise `writeSync` has written them during a pause.
+      if (this.#notWritten.length > 0) throw error;
+    } finally {
+      this.#notWritten = [];
+    }
   }
 
   /** Tried once: a process that is about to end does not wait for another writer. */
   writeSync(events: readonly TelemetryEvent[]): void {
-    inTransaction(this.#db, "BEGIN IMMEDIATE", () => this.#insertAll(events));
+    const all = [...this.#notWritten, ...events];
+    // An empty transaction would fail too if another process writes.
+    if (all.length === 0) return;
+    inTransaction(this.#db, "BEGIN IMMEDIATE", () => this.#insertAll(all));
+    this.#notWritten = [];
   }
 
   #insertAll(events: readonly TelemetryEvent[]): void {
