@@ -149,8 +149,10 @@ export class StepResults {
     const sameWork = await manifest.works.update(resolution.work, attempt && { run, attempt });
     if (attempt !== undefined) onAttempt?.(resolution.work, attempt);
     if (sameWork === undefined) return this.#open.advanceIfWanted(resolution, true);
-    if (!(await manifest.works.merge(resolution.work, sameWork))) return this.#update(resolution);
-    this.#open.closed(resolution.work, "merged", "merged", 0);
+    if ((await manifest.works.merge(resolution.work, sameWork)) === "merged")
+      return this.#open.closed(resolution.work, "merged", "merged", 0);
+    // Another work may still have one of the identifiers.
+    return this.#update(resolution);
   }
 
   async #failed(

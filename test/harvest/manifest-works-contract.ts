@@ -215,8 +215,8 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b);
     assert.equal(await manifest.works.update(a), b.id);
     assert.equal(await manifest.works.update(b), a.id);
-    assert.equal(await manifest.works.merge(a, b.id), true);
-    assert.equal(await manifest.works.merge(b, a.id), false);
+    assert.equal(await manifest.works.merge(a, b.id), "merged");
+    assert.equal(await manifest.works.merge(b, a.id), "outdated");
     assert.equal(await manifest.works.update(b), undefined);
     const { works: counts } = await manifest.reports.report();
     assert.deepEqual(counts, { total: 1, done: 0, failed: 0, pending: 1, merged: 1 });
@@ -230,10 +230,10 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b && c);
     const named = { ...a, ids: { doi: "10.1/a", pmid: "1" } };
     assert.equal(await manifest.works.update(named), b.id);
-    assert.equal(await manifest.works.merge(b, c.id), true);
-    assert.equal(await manifest.works.merge(named, b.id), false);
+    assert.equal(await manifest.works.merge(b, c.id), "merged");
+    assert.equal(await manifest.works.merge(named, b.id), "outdated");
     assert.equal(await manifest.works.update(named), c.id);
-    assert.equal(await manifest.works.merge(named, c.id), true);
+    assert.equal(await manifest.works.merge(named, c.id), "merged");
     assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/a", pmid: "1" });
   });
 
@@ -276,7 +276,7 @@ export function worksContract(open: OpenManifest): void {
       assert.equal(await manifest.works.stateOf({ key: `doi:10.1/${other}`, ids: {} }), "done");
     });
 
-  test("a work is merged into one of two works that an earlier version has merged into each other", async t => {
+  test("a work absorbs one of two works that an earlier version has merged into each other", async t => {
     const manifest = await open(t);
     await manifest.tables.write(mergedInCircle());
     const run = await manifest.beginRun("run");
@@ -284,8 +284,61 @@ export function worksContract(open: OpenManifest): void {
     const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/c", pmid: "1" } };
     const into = await manifest.works.update(work);
     assert.equal(into, 1);
-    assert.equal(await manifest.works.merge(work, into), true);
-    assert.equal((await manifest.reports.report()).works.pending, 0);
+    assert.equal(await manifest.works.merge(work, into), "absorbed");
+    assert.deepEqual((await manifest.reports.report()).works, { total: 1, done: 0, failed: 0, pending: 1, merged: 2 });
+    for (const each of works("a", "b", "c")) assert.equal(await manifest.works.stateOf(each), "pending");
+  });
+
+  for (const state of ["failed in this run", "failed in an earlier run", "left by an earlier run"])
+    test(`a work absorbs the same work that has ${state}, and continues`, async t => {
+      const manifest = await open(t);
+      const first = await manifest.beginRun("run");
+      await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1", pmcid: "PMC1" } }]);
+      const other = await takenOne(manifest, first);
+      if (state.startsWith("failed")) await manifest.fail(other.id, "no-resolver", undefined);
+      const isSameRun = state.endsWith("this run");
+      if (!isSameRun) await manifest.endRun(first, "interrupted");
+      const run = isSameRun ? first : await manifest.beginRun("run");
+      await added(manifest, run, works("a"));
+      const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+      assert.equal(await manifest.works.update(work), other.id);
+      assert.equal(await manifest.works.merge(work, other.id), "absorbed");
+      assert.equal(await manifest.works.update(work), undefined);
+      await manifest.finish(run, work.id, "ok", DOWNLOADED);
+      const [record, ...more] = await collected(manifest.reports.workRecords());
+      assert.deepEqual([record?.key, record?.ids], ["doi:10.1/a", { doi: "10.1/a", pmid: "1", pmcid: "PMC1" }]);
+      assert.deepEqual(more, []);
+      const again = await manifest.beginRun("run");
+      assert.equal((await added(manifest, again, [{ key: "pmid:1", ids: { pmid: "1" } }])).present, 1);
+    });
+
+  test("a work that absorbs an unfinished one gets the files that this one has", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1" } }]);
+    const other = await takenOne(manifest, first);
+    await manifest.finish(first, other.id, "ok", { ...DOWNLOADED, ofSeveral: "main" });
+    await manifest.endRun(first, "interrupted");
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+    assert.equal(await manifest.works.merge(work, other.id), "absorbed");
+    await manifest.complete(work.id, "ok");
+    const [record] = await collected(manifest.reports.workRecords());
+    assert.deepEqual([record?.url, record?.files.map(({ path }) => path)], [DOWNLOADED.url, [DOWNLOADED.path]]);
+    assert.equal((await manifest.reports.storedFiles()).length, 1);
+  });
+
+  test("a work is merged into the same work of an earlier run that has a file", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1" } }]);
+    const other = await takenOne(manifest, first);
+    await manifest.finish(first, other.id, "ok", DOWNLOADED);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+    assert.equal(await manifest.works.merge(work, other.id), "merged");
   });
 
   test("works with the longest identifiers are added", async t => {

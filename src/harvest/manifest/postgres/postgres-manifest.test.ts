@@ -291,8 +291,8 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal(await first.works.update(one), b);
     assert.equal(await second.works.update(other), a);
     const merged = await Promise.all([first.works.merge(one, b), second.works.merge(other, a)]);
-    assert.deepEqual(merged.toSorted(), [false, true]);
-    const [manifest, left] = merged[0] ? [second, other] : [first, one];
+    assert.deepEqual(merged.toSorted(), ["merged", "outdated"]);
+    const [manifest, left] = merged[0] === "merged" ? [second, other] : [first, one];
     assert.equal(await manifest.works.update(left), undefined);
     await manifest.finish(run, left.id, "ok", FILE);
     assert.deepEqual((await first.reports.report()).works, { total: 1, done: 1, failed: 0, pending: 0, merged: 1 });

@@ -9,7 +9,9 @@ import {
   idNames,
   type ListedWork,
   type ManifestWorks,
+  type MergeResult,
   mergeTarget,
+  staysInMerge,
   storedIds,
 } from "../manifest-works.ts";
 import { attemptPart } from "./attempt-values.ts";
@@ -121,28 +123,25 @@ export class PostgresWorks implements ManifestWorks {
     }
   }
 
-  merge(work: ListedWork, into: number): Promise<boolean> {
+  merge(work: ListedWork, otherId: number): Promise<MergeResult> {
     return this.#connection.transaction(async client => {
       // Both rows are locked in one order: two workers may merge the same two works at the same time.
       const { rows } = await client.query(
-        "SELECT id, key, ids, merged_into FROM works WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
-        [[work.id, into]],
+        `SELECT id, key, ids, state, run, taken_by, sha256, merged_into FROM works WHERE id = ANY($1::bigint[])
+         ORDER BY id FOR UPDATE`,
+        [[work.id, otherId]],
       );
       await this.#worker.check(client, work.id);
-      const other = rows.find(row => row["id"] === into);
+      const [own, other] = [work.id, otherId].map(id => rows.find(row => row["id"] === id));
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
-      if (other === undefined) return false;
-      if (other["merged_into"] !== null && chainEnd(into, (await client.query(MERGE_CHAIN, [into])).rows) !== into)
-        return false;
-      await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [into, work.id]);
-      const ids = mergedJson(String(other["ids"]), storedIds(work.ids));
-      await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, into]);
-      await client.query(
-        `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
-           taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
-        [`the same work as ${other["key"]}`, into, work.id],
-      );
-      return true;
+      if (own === undefined || other === undefined || (await isMerged(client, other))) return "outdated";
+      if (staysInMerge(other, own["run"])) {
+        await mergeInto(client, other, { ...own, ids: storedIds(work.ids) });
+        return "merged";
+      }
+      await mergeInto(client, own, other);
+      await moveFiles(client, own, other);
+      return "absorbed";
     });
   }
 
@@ -178,6 +177,37 @@ export class PostgresWorks implements ManifestWorks {
     this.#texts.set(id, texts);
     return texts;
   }
+}
+
+async function isMerged(client: Queryable, { id, merged_into: target }: Row): Promise<boolean> {
+  return target !== null && chainEnd(Number(id), (await client.query(MERGE_CHAIN, [Number(id)])).rows) !== id;
+}
+
+/** @param merged the other work, with the identifiers that it adds */
+async function mergeInto(client: Queryable, row: Row, merged: Row): Promise<void> {
+  const [id, mergedId] = [Number(row["id"]), Number(merged["id"])];
+  await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [id, mergedId]);
+  const ids = mergedJson(String(row["ids"]), String(merged["ids"]));
+  await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, id]);
+  await client.query(
+    `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
+       taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
+    [`the same work as ${row["key"]}`, id, mergedId],
+  );
+}
+
+async function moveFiles(client: Queryable, to: Row, from: Row): Promise<void> {
+  const ids = [Number(to["id"]), Number(from["id"])];
+  await client.query(
+    `UPDATE work_files SET work = $1 WHERE work = $2
+       AND sha256 NOT IN (SELECT sha256 FROM work_files WHERE work = $1)`,
+    ids,
+  );
+  await client.query(
+    `UPDATE works SET (sha256, url, resolver, licence, version) =
+       (SELECT sha256, url, resolver, licence, version FROM works WHERE id = $2) WHERE id = $1 AND sha256 IS NULL`,
+    ids,
+  );
 }
 
 /** The work that a work was merged into, by the rows of `MERGE_CHAIN`. */

@@ -14,7 +14,9 @@ import {
   type ListedWork,
   listedMetadata,
   type ManifestWorks,
+  type MergeResult,
   mergeTarget,
+  staysInMerge,
   storedIds,
 } from "../manifest-works.ts";
 
@@ -44,6 +46,8 @@ export class SqliteWorks implements ManifestWorks {
   readonly #keep: StatementSync;
   readonly #update: StatementSync;
   readonly #merge: StatementSync;
+  readonly #moveFiles: StatementSync;
+  readonly #moveMainFile: StatementSync;
 
   constructor(db: DatabaseSync, time: Time, addAttempt: (work: number, request: AttemptOfRun) => void) {
     this.#db = db;
@@ -53,7 +57,8 @@ export class SqliteWorks implements ManifestWorks {
       `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (key) DO NOTHING`,
     );
-    const known = `SELECT works.id, key, state, run, merged_into, files.sha256, path, bytes, media_type, flag FROM works
+    const known = `SELECT works.id, key, ids, state, run, taken_by, merged_into, files.sha256, path, bytes, media_type, flag
+      FROM works
       LEFT JOIN files ON files.sha256 = works.sha256`;
     this.#byKey = db.prepare(`${known} WHERE key = ?`);
     this.#byRow = db.prepare(`${known} WHERE works.id = ?`);
@@ -74,6 +79,11 @@ export class SqliteWorks implements ManifestWorks {
     this.#merge = db.prepare(
       `UPDATE works SET state = 'done', reason = 'merged', message = ?, merged_into = ?, progress = NULL, taken_by = NULL,
          ended_ms = ? WHERE id = ?`,
+    );
+    this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ?");
+    this.#moveMainFile = db.prepare(
+      `UPDATE works SET (sha256, url, resolver, licence, version) =
+         (SELECT sha256, url, resolver, licence, version FROM works WHERE id = ?2) WHERE id = ?1 AND sha256 IS NULL`,
     );
   }
 
@@ -149,16 +159,26 @@ export class SqliteWorks implements ManifestWorks {
     return undefined;
   }
 
-  async merge(work: ListedWork, into: number): Promise<boolean> {
+  async merge(work: ListedWork, otherId: number): Promise<MergeResult> {
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
-      const other = this.#mergeTargetOf(this.#byRow.get(into));
+      const other = this.#mergeTargetOf(this.#byRow.get(otherId));
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
-      if (other === undefined || Number(other["id"]) !== into) return false;
-      this.#moveIds.run(into, work.id);
-      this.#update.run(storedIds(work.ids), null, null, "{}", into);
-      this.#merge.run(`the same work as ${other["key"]}`, into, this.#time.wallMs(), work.id);
-      return true;
+      if (other === undefined || Number(other["id"]) !== otherId) return "outdated";
+      if (staysInMerge(other, this.#byRow.get(work.id)?.["run"])) {
+        this.#mergeInto({ id: otherId, key: other["key"] }, work.id, storedIds(work.ids));
+        return "merged";
+      }
+      this.#mergeInto(work, otherId, String(other["ids"]));
+      this.#moveFiles.run(work.id, otherId);
+      this.#moveMainFile.run(work.id, otherId);
+      return "absorbed";
     });
+  }
+
+  #mergeInto({ id, key }: { readonly id: number; readonly key: unknown }, merged: number, ids: string): void {
+    this.#moveIds.run(id, merged);
+    this.#update.run(ids, null, null, "{}", id);
+    this.#merge.run(`the same work as ${key}`, id, this.#time.wallMs(), merged);
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
