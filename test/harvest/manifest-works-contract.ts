@@ -206,6 +206,27 @@ export function worksContract(open: OpenManifest): void {
     });
   });
 
+  test("the work that stays after a merge keeps its own identifiers", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    const url = (name: string) => `https://x.example/${name}`;
+    await added(manifest, run, [
+      { key: "doi:10.1/a", ids: { doi: "10.1/a", url: url("a") } },
+      { key: "doi:10.1/b", ids: { doi: "10.1/b", url: url("b") } },
+    ]);
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    const known = { ...a, ids: { ...a.ids, pmid: "1" } };
+    assert.equal(await manifest.works.update(known), undefined);
+    await manifest.works.merge({ ...b, ids: { ...b.ids, pmid: "1", pmcid: "PMC1" } }, a.id);
+    const ids = { doi: "10.1/a", url: url("a"), pmid: "1", pmcid: "PMC1" };
+    assert.deepEqual((await manifest.reports.workRecord(a.id)).ids, ids);
+    // What a resolver says later does not replace them either.
+    await manifest.works.update({ ...known, ids: { ...known.ids, pmcid: "PMC2" } });
+    assert.deepEqual((await manifest.reports.workRecord(a.id)).ids, ids);
+    assert.equal(await manifest.works.stateOf({ key: "doi:10.1/b", ids: { doi: "10.1/b" } }), "pending");
+  });
+
   test("two works that name each other are merged once", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");
@@ -234,7 +255,7 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.merge(named, b.id), "outdated");
     assert.equal(await manifest.works.update(named), c.id);
     assert.equal(await manifest.works.merge(named, c.id), "merged");
-    assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/a", pmid: "1" });
+    assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/c", pmid: "1" });
   });
 
   test("a work is found by the key of a work that was merged into it through others", async t => {

@@ -187,7 +187,8 @@ async function isMerged(client: Queryable, { id, merged_into: target }: Row): Pr
 async function mergeInto(client: Queryable, row: Row, merged: Row): Promise<void> {
   const [id, mergedId] = [Number(row["id"]), Number(merged["id"])];
   await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [id, mergedId]);
-  const ids = mergedJson(String(row["ids"]), String(merged["ids"]));
+  // Known identifiers are not replaced.
+  const ids = mergedJson(String(merged["ids"]), String(row["ids"]));
   await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, id]);
   await client.query(
     `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
@@ -220,7 +221,7 @@ function chainEnd(id: number, chain: readonly Row[]): number {
 function patched(before: WorkTexts, ids: string, metadata: string) {
   const known = mergedJson(before.metadata ?? "{}", metadata);
   const { title = null, year = null } = JSON.parse(known) as { readonly title?: string; readonly year?: number };
-  return { ids: mergedJson(before.ids, ids), metadata: known, title, year };
+  return { ids: mergedJson(ids, before.ids), metadata: known, title, year };
 }
 
 async function addFailed(

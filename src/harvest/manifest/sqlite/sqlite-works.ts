@@ -71,9 +71,9 @@ export class SqliteWorks implements ManifestWorks {
          merged_into = NULL WHERE id = ?`,
     );
     this.#keep = db.prepare("UPDATE works SET run = ?, ended_ms = ? WHERE id = ?");
-    // A patch, because another work may have been merged into this one meanwhile.
+    // A patch, because another work may have been merged into this one meanwhile. Known identifiers are not replaced.
     this.#update = db.prepare(
-      `UPDATE works SET ids = json_patch(ids, ?), title = coalesce(?, title), year = coalesce(?, year),
+      `UPDATE works SET ids = json_patch(?, ids), title = coalesce(?, title), year = coalesce(?, year),
          metadata = json_patch(coalesce(metadata, '{}'), ?) WHERE id = ?`,
     );
     this.#merge = db.prepare(
