@@ -7,6 +7,7 @@ import { batchOf, type PipelineTask } from "./pipeline-task.ts";
 import type { Reason } from "./reason.ts";
 import { LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
+import { keepsRedirects } from "./resolution-progress.ts";
 import type { SecretUrls } from "./secret-urls.ts";
 import { filterProblem, type WorkFilter } from "./work-filter.ts";
 
@@ -28,7 +29,10 @@ export interface OpenWorksOptions {
 
 const WORKS_PER_LOAD = 128;
 const WORKS_PER_TURN = 256;
-/** Works in memory for one host, so that a slow host cannot fill the memory. A batch has fewer works. */
+/**
+ * Works in memory for one host, so that a slow host cannot fill the memory. A batch has fewer works. A work that would
+ * have to repeat requests if it were put off stays in memory also beyond this number, up to half of `maxOpen`.
+ */
 const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
 /**
@@ -194,9 +198,13 @@ export class OpenWorks {
     const queue = hostQueueKey(next.pending);
     const { notBeforeUs } = next.pending;
     const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
-    if (isLong || this.queues.count(queue) >= this.#maxOpenIn(queue)) return this.#putOff(task, queue);
-    const progress = savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
-    if (progress !== undefined) await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
+    const isFull = this.queues.count(queue) >= this.#maxOpenIn(queue);
+    const progress = isLong || isFull || savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
+    const isKept = progress !== undefined && keepsRedirects(next.pending);
+    if (isLong || (isFull && (isKept || this.queues.count(queue) >= this.#options.maxOpen / 2)))
+      return this.#putOff(task, queue, progress);
+    if (savesProgress && progress !== undefined)
+      await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
     this.queues.add(task, queue, notBeforeUs, nowUs);
     const batch = batchOf(task);
     if (batch !== undefined) this.#batchSizes.set(queue, batch.resolver.batch.maxWorks);
@@ -237,12 +245,11 @@ export class OpenWorks {
   }
 
   /** The work goes back to the manifest and is taken again when its step may start. */
-  async #putOff({ resolution, pending }: PipelineTask, queue: string): Promise<void> {
+  async #putOff({ resolution, pending }: PipelineTask, queue: string, progress: string | undefined): Promise<void> {
     const { manifest, time } = this.#options;
     const { notBeforeUs, waitMessage: message } = pending;
     const isLater = notBeforeUs > this.#nowUs;
     const notBeforeMs = isLater ? time.wallMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
-    const progress = resolution.progress(this.clock(), pending);
     await manifest.queue.putOff(resolution.work.id, { queue, notBeforeMs, progress, message });
     this.#count -= 1;
     this.backlog.add(queue, 1, isLater ? notBeforeUs : 0);
