@@ -166,8 +166,9 @@ export class OpenWorks {
     if (nextUs === undefined || nextUs - this.#nowUs <= maxBreakerWaitMs * 1000) return false;
     const works = await manifest.queue.takeAny(run, FAILED_PER_TURN);
     for (const { work, message, queue } of works) {
-      await manifest.fail(work.id, "rate-limited", message ?? this.backlog.messageOf(queue), undefined, true);
-      onSettled?.(work, "failed", "rate-limited", 0);
+      const text = message ?? this.backlog.messageOf(queue);
+      const state = await manifest.fail(work.id, "rate-limited", text, undefined, true);
+      onSettled?.(work, state, "rate-limited", 0);
     }
     this.#isBacklogKnown = false;
     return true;
@@ -259,8 +260,8 @@ export class OpenWorks {
     const { work } = resolution;
     const isTemporary = reason === "rate-limited" || reason === "breaker-open";
     const progress = isTemporary ? resolution.progress(this.clock()) : undefined;
-    await this.#options.manifest.fail(work.id, reason, message, progress);
-    this.closed(work, "failed", reason, 0);
+    const state = await this.#options.manifest.fail(work.id, reason, message, progress);
+    this.closed(work, state, reason, 0);
   }
 
   get #nowUs(): number {

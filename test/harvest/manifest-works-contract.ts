@@ -71,6 +71,39 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(refreshed.pending, 1);
   });
 
+  test("a work that is refreshed and fails stays done with its file, unless the file is missing or damaged", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a"));
+    const { id } = await takenOne(manifest, first);
+    await manifest.finish(first, id, "ok", DOWNLOADED);
+    const refresh = async (isPresent: boolean) => {
+      const run = await manifest.beginRun("run");
+      await manifest.works.add(run, works("a"), { isPresent: () => isPresent, isRefresh: true });
+      await takenOne(manifest, run);
+      const state = await manifest.fail(id, "http-status", "404", "progress");
+      const [record] = await collected(manifest.reports.workRecords());
+      const files = (await manifest.reports.storedFiles()).length;
+      return [state, record?.state, record?.reason, record?.url, files];
+    };
+    const kept = ["done", "done", "http-status", DOWNLOADED.url, 1];
+    assert.deepEqual(await refresh(true), kept);
+    assert.deepEqual(await refresh(true), kept);
+    const again = await manifest.beginRun("run");
+    assert.deepEqual(await added(manifest, again, works("a")), { pending: 0, present: 1, failed: 0 });
+    assert.equal(await manifest.works.addUnfinished(again, "all", true), 0);
+    assert.deepEqual((await refresh(false)).slice(0, 2), ["failed", "failed"]);
+
+    const last = await manifest.beginRun("run");
+    await manifest.works.addUnfinished(last, "all", false);
+    await takenOne(manifest, last);
+    await manifest.finish(last, id, "ok", DOWNLOADED);
+    assert.equal(await manifest.works.reopen([DOWNLOADED.sha256]), 1);
+    await manifest.works.addUnfinished(last, [], false);
+    await takenOne(manifest, last);
+    assert.equal(await manifest.fail(id, "http-status", "404"), "failed");
+  });
+
   test("failed works of a reason are added to a run in progress, and works that it has taken stay taken", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

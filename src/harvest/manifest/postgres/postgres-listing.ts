@@ -28,7 +28,7 @@ interface NewWork {
 interface KnownWork {
   readonly row: Row;
   readonly names: Set<string>;
-  next: { readonly state: string; readonly queue: string } | undefined;
+  next: { readonly state: string; readonly queue: string; readonly hasFile: boolean } | undefined;
 }
 
 type BatchWork = NewWork | KnownWork;
@@ -161,9 +161,10 @@ function assign(
   // The list names the work twice.
   if ("work" in found || found.next !== undefined || Number(found.row["run"]) === run) return undefined;
   const { state, file } = found.row;
-  const isPresent = file !== undefined && options.isRefresh !== true && options.isPresent(fileOfRow(file as Row));
-  const next = state === "failed" ? "failed" : state === "done" && isPresent ? "done" : "pending";
-  found.next = { state: next, queue };
+  const hasFile = file !== undefined && options.isPresent(fileOfRow(file as Row));
+  const isDone = state === "done" && hasFile && options.isRefresh !== true;
+  const next = state === "failed" ? "failed" : isDone ? "done" : "pending";
+  found.next = { state: next, queue, hasFile };
   return next === "done" ? "present" : next;
 }
 
@@ -211,19 +212,22 @@ async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Pr
   const changed = [...known].filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
   // A work that a worker has taken stays with that worker: only its run changes. Works that were merged in a circle are
-  // resolved again: see `mergeTarget`.
+  // resolved again: see `mergeTarget`. A file that is missing is no file of the work: if the work fails, it has none.
   await client.query(
     `UPDATE works SET run = $1, state = next.state,
        merged_into = CASE WHEN next.state = 'pending' THEN NULL ELSE merged_into END,
        queue = CASE WHEN taken_by IS NULL THEN next.queue ELSE works.queue END,
        not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END,
+       sha256 = CASE WHEN next.has_file THEN sha256 END,
        ended_ms = CASE WHEN next.state = 'pending' THEN NULL ELSE ${NOW_MS} END
-     FROM unnest($2::bigint[], $3::text[], $4::text[]) AS next (id, state, queue) WHERE works.id = next.id`,
+     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[]) AS next (id, state, queue, has_file)
+     WHERE works.id = next.id`,
     [
       run,
       changed.map(idOf),
       changed.map(({ next }) => next?.state ?? ""),
       changed.map(({ next }) => next?.queue ?? ""),
+      changed.map(({ next }) => next?.hasFile === true),
     ],
   );
 }

@@ -93,7 +93,8 @@ export class PostgresWorks implements ManifestWorks {
       // The source is forgotten too: a conditional request would say that the file has not changed.
       await client.query("DELETE FROM sources WHERE sha256 = ANY($1)", [sha256s]);
       const { rowCount } = await client.query(
-        `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL
+        `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
+           sha256 = CASE WHEN sha256 <> ALL($1) THEN sha256 END
          WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 = ANY($1))`,
         [sha256s],
       );

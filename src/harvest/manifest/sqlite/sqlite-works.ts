@@ -68,7 +68,7 @@ export class SqliteWorks implements ManifestWorks {
     // Works that were merged in a circle are resolved again: see `mergeTarget`.
     this.#reopen = db.prepare(
       `UPDATE works SET run = ?, state = 'pending', queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = NULL,
-         merged_into = NULL WHERE id = ?`,
+         merged_into = NULL, sha256 = CASE WHEN ? THEN sha256 END WHERE id = ?`,
     );
     this.#keep = db.prepare("UPDATE works SET run = ?, ended_ms = ? WHERE id = ?");
     // A patch, because another work may have been merged into this one meanwhile. Known identifiers are not replaced.
@@ -132,12 +132,13 @@ export class SqliteWorks implements ManifestWorks {
     // The source is forgotten too: a conditional request would say that the file has not changed.
     const forget = this.#db.prepare(`DELETE FROM sources WHERE sha256 IN (${damaged})`);
     const reopen = this.#db.prepare(
-      `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL
+      `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
+         sha256 = CASE WHEN sha256 NOT IN (${damaged}) THEN sha256 END
        WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 IN (${damaged}))`,
     );
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
       forget.run(JSON.stringify(sha256s));
-      return Number(reopen.run(JSON.stringify(sha256s)).changes);
+      return Number(reopen.run(JSON.stringify(sha256s), JSON.stringify(sha256s)).changes);
     });
   }
 
@@ -206,13 +207,14 @@ export class SqliteWorks implements ManifestWorks {
     // The list names the work twice.
     if (Number(row["run"]) === run) return undefined;
     const { state, sha256 } = row;
-    const isPresent = () => sha256 !== null && options.isPresent(fileOfRow(row));
-    if (state === "failed" || (state === "done" && options.isRefresh !== true && isPresent())) {
+    const hasFile = sha256 !== null && options.isPresent(fileOfRow(row));
+    if (state === "failed" || (state === "done" && options.isRefresh !== true && hasFile)) {
       this.#keep.run(run, this.#time.wallMs(), id);
       return { state: state === "failed" ? "failed" : "present" };
     }
     const queue = options.queueOf?.(work) ?? "";
-    this.#reopen.run(run, queue, id);
+    // A file that is missing is no file of the work: if the work fails, it has none.
+    this.#reopen.run(run, queue, hasFile ? 1 : 0, id);
     return { state: "pending", queue };
   }
 
