@@ -260,6 +260,7 @@ test("two identifiers of one work become one work, which keeps both", async t =>
     pending: 0,
     present: 0,
     failed: 0,
+    failedIds: [],
   });
 });
 

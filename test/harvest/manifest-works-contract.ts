@@ -104,6 +104,25 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.fail(id, "http-status", "404"), "failed");
   });
 
+  test("failed works of a list are named, and are pending again if the list retries them", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a", "b"));
+    const [a, b] = await taken(manifest, first);
+    assert.ok(a && b);
+    await manifest.fail(a.id, "no-copy", undefined);
+    await manifest.fail(b.id, "rate-limited", undefined, "half");
+    const isPresent = () => true;
+    const second = await manifest.beginRun("run");
+    const kept = await manifest.works.add(second, works("b", "a", "c", "a"), { isPresent });
+    assert.deepEqual([kept.pending, kept.failed, kept.failedIds.toSorted()], [1, 2, [a.id, b.id]]);
+    const third = await manifest.beginRun("run");
+    const retried = await manifest.works.add(third, works("a", "b"), { isPresent, isRetry: true });
+    assert.deepEqual([retried.pending, retried.failed, retried.failedIds], [2, 0, []]);
+    const progress = (await manifest.queue.take(third, "", systemTime.wallMs(), 9)).map(each => each.progress);
+    assert.deepEqual(progress, [undefined, "half"]);
+  });
+
   test("failed works of a reason are added to a run in progress, and works that it has taken stay taken", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

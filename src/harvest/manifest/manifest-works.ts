@@ -23,7 +23,12 @@ export interface ListedCounts {
   readonly failed: number;
 }
 
-export interface AddedWorks extends ListedCounts {
+export interface ListedWorks extends ListedCounts {
+  /** The row ids of the `failed` works. */
+  readonly failedIds: readonly number[];
+}
+
+export interface AddedWorks extends ListedWorks {
   /** Pending works by the queue of their next step. */
   readonly queues: ReadonlyMap<string, number>;
 }
@@ -33,6 +38,8 @@ export interface AddOptions {
   readonly isPresent: (file: StoredFile) => boolean;
   /** Works that are done are pending again. @default false */
   readonly isRefresh?: boolean | undefined;
+  /** Works that have failed are pending again; those that a spent quota has stopped continue there. @default false */
+  readonly isRetry?: boolean | undefined;
   /** The queue of the first step of a work. @default one queue for all works */
   readonly queueOf?: ((work: Work) => string) | undefined;
 }

@@ -72,7 +72,8 @@ async function addBatch(
   }
   await insertNew(client, run, batch);
   await updateKnown(client, run, batch);
-  return counts;
+  const failedIds = knownIn(batch).flatMap(({ row, next }) => (next?.state === "failed" ? [Number(row["id"])] : []));
+  return { ...counts, failedIds };
 }
 
 /**
@@ -163,7 +164,8 @@ function assign(
   const { state, file } = found.row;
   const hasFile = file !== undefined && options.isPresent(fileOfRow(file as Row));
   const isDone = state === "done" && hasFile && options.isRefresh !== true;
-  const next = state === "failed" ? "failed" : isDone ? "done" : "pending";
+  const staysFailed = state === "failed" && options.isRetry !== true;
+  const next = staysFailed ? "failed" : isDone ? "done" : "pending";
   found.next = { state: next, queue, hasFile };
   return next === "done" ? "present" : next;
 }
@@ -202,14 +204,18 @@ async function insertNew(client: Queryable, run: number, { byKey }: Batch): Prom
   await insertNames(client, owned);
 }
 
-async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Promise<void> {
-  const known = new Set([...byKey.values()].filter(each => "row" in each));
+function knownIn({ byKey }: Batch): readonly KnownWork[] {
+  return [...new Set(byKey.values())].filter(each => "row" in each);
+}
+
+async function updateKnown(client: Queryable, run: number, batch: Batch): Promise<void> {
+  const known = knownIn(batch);
   const idOf = ({ row }: KnownWork) => Number(row["id"]);
   await insertNames(
     client,
-    [...known].flatMap(each => [...each.names].map(name => ({ name, id: idOf(each) }))),
+    known.flatMap(each => [...each.names].map(name => ({ name, id: idOf(each) }))),
   );
-  const changed = [...known].filter(({ next }) => next !== undefined);
+  const changed = known.filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
   // A work that a worker has taken stays with that worker: only its run changes. Works that were merged in a circle are
   // resolved again: see `mergeTarget`. A file that is missing is no file of the work: if the work fails, it has none.

@@ -23,7 +23,7 @@ import {
 /** What a run does with a work of its list. */
 type ListedState =
   | { readonly state: "pending"; readonly queue: string }
-  | { readonly state: Exclude<keyof ListedCounts, "pending"> };
+  | { readonly state: Exclude<keyof ListedCounts, "pending">; readonly id: number };
 
 interface FoundWork {
   readonly row: Row;
@@ -89,13 +89,15 @@ export class SqliteWorks implements ManifestWorks {
 
   async add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks> {
     const queues = new Map<string, number>();
-    const counts = { pending: 0, present: 0, failed: 0, queues };
+    const failedIds: number[] = [];
+    const counts = { pending: 0, present: 0, failed: 0, failedIds, queues };
     const list = () => {
       for (const work of works) {
         const listed = this.#add(run, work, options);
         if (listed === undefined) continue;
         counts[listed.state] += 1;
         if (listed.state === "pending") queues.set(listed.queue, (queues.get(listed.queue) ?? 0) + 1);
+        if (listed.state === "failed") failedIds.push(listed.id);
       }
     };
     this.#inTransaction(list);
@@ -208,9 +210,10 @@ export class SqliteWorks implements ManifestWorks {
     if (Number(row["run"]) === run) return undefined;
     const { state, sha256 } = row;
     const hasFile = sha256 !== null && options.isPresent(fileOfRow(row));
-    if (state === "failed" || (state === "done" && options.isRefresh !== true && hasFile)) {
+    const staysFailed = state === "failed" && options.isRetry !== true;
+    if (staysFailed || (state === "done" && options.isRefresh !== true && hasFile)) {
       this.#keep.run(run, this.#time.wallMs(), id);
-      return { state: state === "failed" ? "failed" : "present" };
+      return { state: staysFailed ? "failed" : "present", id };
     }
     const queue = options.queueOf?.(work) ?? "";
     // A file that is missing is no file of the work: if the work fails, it has none.
