@@ -158,13 +158,17 @@ export class OpenWorks {
 
   /**
    * Called when only works are left that wait for a spent quota. If none of them may start within `maxBreakerWaitMs`,
-   * some of them fail now. True if some have failed: the caller calls again for the others.
+   * some of them fail now. True if the number of works has changed: the caller calls again for the others.
    */
   async failQuotaWaits(): Promise<boolean> {
-    const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;
+    const { manifest, run, maxBreakerWaitMs, time, onSettled } = this.#options;
     const nextUs = this.backlog.nextUsAfter(this.#nowUs);
-    if (nextUs === undefined || nextUs - this.#nowUs <= maxBreakerWaitMs * 1000) return false;
-    const works = await manifest.queue.takeAny(run, FAILED_PER_TURN);
+    const untilUs = this.#nowUs + maxBreakerWaitMs * 1000;
+    if (nextUs === undefined || nextUs <= untilUs) return false;
+    // Another process may have given works back meanwhile that can start: these do not fail.
+    const blocked = this.backlog.blockedAfter(untilUs);
+    const works = await manifest.queue.takeLater(run, time.wallMs() + maxBreakerWaitMs, blocked, FAILED_PER_TURN);
+    if (works.length === 0) return this.#readChangedBacklog();
     for (const { work, message, queue } of works) {
       const text = message ?? this.backlog.messageOf(queue);
       const state = await manifest.fail(work.id, "rate-limited", text, undefined, true);
@@ -172,6 +176,18 @@ export class OpenWorks {
     }
     this.#isBacklogKnown = false;
     return true;
+  }
+
+  /**
+   * Other processes have taken the works, or have given back works that can start. These are loaded after a pause, so that
+   * the manifest is not asked without end. True if no work waits.
+   */
+  async #readChangedBacklog(): Promise<boolean> {
+    await this.readBacklog();
+    const pausedUs = this.#nowUs + SLOT_PAUSE_MS * 1000;
+    for (const { queue, waiting, notBeforeUs } of [...this.backlog.queues()])
+      this.backlog.set(queue, waiting, Math.max(notBeforeUs, pausedUs));
+    return this.backlog.works === 0;
   }
 
   /** Like `advance`, but settles the work if its metadata does not match the filter. */

@@ -195,7 +195,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(takenOver, ids.slice(1));
     const id = ids[1] ?? 0;
     await assert.rejects(dead.finish(run, id, "ok", FILE), LeaseLostError);
-    await assert.rejects(dead.queue.takeAny(run, 1), LeaseLostError);
+    await assert.rejects(dead.queue.takeLater(run, 0, [""], 1), LeaseLostError);
     await other.fail(id, "no-copy", undefined);
     assert.deepEqual((await other.reports.report()).works, { total: 3, done: 1, failed: 1, pending: 1, merged: 0 });
     assert.deepEqual(await other.files.abandoned([part.file, other.files.newPartName(), "mine.part"]), [part.file]);
