@@ -3,7 +3,8 @@
  * configuration. The generator fails when a command is missing here, or does not exist.
  */
 export const EXIT_CODES: Readonly<Record<string, string>> = {
-  "docstokg run": "1: a work failed, or a line of the list was invalid. 2: the run did not start.",
+  "docstokg run":
+    "1: a work failed or could not be refreshed, or a line of the list was invalid. 2: the run did not start.",
   "docstokg worker": "1: a work failed, or the database was lost.",
   "docstokg status": "1: the manifest cannot be read. 2: it does not exist.",
   "docstokg retry": "1: a work failed again.",

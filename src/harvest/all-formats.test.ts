@@ -193,7 +193,7 @@ test("a refresh replaces a supplement that has changed, and keeps the others", a
   await complete(await runFor(t, folder, options), [workCalled("a")]);
   csv = "a,b\n3,4\n";
   const again = await runFor(t, folder, options);
-  await again.run.addWorks([workCalled("a")], true);
+  await again.run.addWorks([workCalled("a")], { isRefresh: true });
   again.run.pipeline.inputEnded();
   await again.run.pipeline.run();
   assert.deepEqual([...again.settled.values()], ["duplicate"]);

@@ -61,6 +61,11 @@ export class Backlog {
     return this.#queues.get(queue)?.blocked?.message;
   }
 
+  /** The queues whose host has no quota left until after `us`. */
+  blockedAfter(us: number): readonly string[] {
+    return [...this.#queues].flatMap(([name, { blocked }]) => (blocked && blocked.untilUs > us ? [name] : []));
+  }
+
   /** The queue that was served least recently among those with works that may start; it moves behind all others. */
   take(nowUs: number, isWanted: (queue: string) => boolean): string | undefined {
     for (const [name, queue] of this.#queues) {

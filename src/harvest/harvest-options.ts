@@ -48,6 +48,11 @@ export interface HarvestOptions {
   readonly filter?: WorkFilter | undefined;
   /** Writes the metadata of each work beside its file. @default not written */
   readonly metadata?: MetadataFormat | undefined;
+  /**
+   * Tries works of the list again that have failed in an earlier harvest. Those that a spent quota has stopped continue
+   * there. @default false: they yield their failure again, without a request
+   */
+  readonly retryFailed?: boolean | undefined;
   /** Requests in flight at a time, at least 1. @default 32 */
   readonly workers?: number | undefined;
   /** Largest file in bytes. @default 500 MiB */
@@ -90,6 +95,7 @@ const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
   filter: value =>
     typeof value === "object" && value !== null ? undefined : `an object with ${FILTER_KEYS.join(", ")}`,
   metadata: oneOf(METADATA_FORMATS),
+  retryFailed: value => (typeof value === "boolean" ? undefined : "true or false"),
   workers: wholeFrom(1),
   maxBytes: wholeFrom(1),
   patienceMs: value => (typeof value === "number" && value >= 0 ? undefined : "milliseconds, at least 0"),

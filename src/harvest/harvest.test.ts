@@ -57,6 +57,35 @@ test("a harvest whose manifest cannot be written ends with an error that names t
   });
 });
 
+test("a work that has failed yields its failure in every later harvest, and is tried again with retryFailed", async t => {
+  let isDown = true;
+  const server = await serve(t, (request, response) => {
+    if (isDown) response.writeHead(404).end();
+    else if (request.url?.startsWith("/index/"))
+      response.end(JSON.stringify([{ url: `${server.origin}/files/a`, kind: "pdf" }]));
+    else response.end(pdf("a"));
+  });
+  const resolvers = [indexAt(server.origin)];
+  const common = { folder: temporaryFolder("harvest"), hub: await hubFor(t, { retry: false }), resolvers };
+  const resultsOf = async (options: Partial<HarvestOptions> = {}) => {
+    const results: string[] = [];
+    for await (const { key, state, reason, files } of harvest(["10.5555/a", "doi:10.5555/a"], {
+      ...common,
+      ...options,
+    }))
+      results.push(`${key} ${state} ${reason} ${files.length}`);
+    return results;
+  };
+  const failure = "doi:10.5555/a failed unknown-work 0";
+  assert.deepEqual(await resultsOf(), [failure]);
+  isDown = false;
+  assert.deepEqual(await resultsOf(), [failure]);
+  assert.deepEqual(await resultsOf(), [failure]);
+  assert.equal(server.requests.length, 1);
+  assert.deepEqual(await resultsOf({ retryFailed: true }), ["doi:10.5555/a done ok 1"]);
+  assert.deepEqual(await resultsOf({ retryFailed: true }), []);
+});
+
 test("paths of results are absolute, also for a relative folder", async t => {
   const server = await origin(t);
   const folder = temporaryFolder("harvest");
@@ -155,7 +184,14 @@ test("every invalid option is named before anything is created, and so is an ite
     return "";
   };
   const folder = join(temporaryFolder("harvest"), "papers");
-  const invalid = { workers: 0, maxBytes: "1 MB", patienceMs: Number.NaN, formats: ["pdff"], layout: "{yeer}.{ext}" };
+  const invalid = {
+    retryFailed: "yes",
+    workers: 0,
+    maxBytes: "1 MB",
+    patienceMs: Number.NaN,
+    formats: ["pdff"],
+    layout: "{yeer}.{ext}",
+  };
   const message = await failureOf([], { folder, ...invalid, metadata: "ris", resolvers: ["openalex"], patience: 10 });
   for (const name of [...Object.keys(invalid), "metadata", "resolvers"])
     assert.match(message, new RegExp(`\\b${name}: `));

@@ -6,7 +6,7 @@ import { checkHarvestOptions, type HarvestOptions, shownValue } from "./harvest-
 import { identify } from "./identifiers/identifiers.ts";
 import type { WorkRecord } from "./manifest/manifest-reports.ts";
 import type { SettledState } from "./open-works.ts";
-import type { Reason } from "./reason.ts";
+import { isReason, mainReason, type Reason } from "./reason.ts";
 import { missingVariables, orderFor, RESOLVERS } from "./resolvers/order.ts";
 import { type HarvestRun, openRun } from "./run.ts";
 import type { Work, WorkIds, WorkMetadata } from "./work.ts";
@@ -41,11 +41,23 @@ export interface HarvestResult {
   readonly files: readonly HarvestedFile[];
 }
 
+interface SettledResult {
+  readonly state: SettledState;
+  readonly reason: Reason;
+}
+
+interface SettledWork {
+  readonly id: number;
+  /** Undefined if an earlier harvest has settled the work: the manifest has its result. */
+  readonly result: SettledResult | undefined;
+}
+
 const WORKS_PER_ADD = 200;
 
 /**
  * Downloads the files of works and yields a result for each, in the order in which they are settled. A work that
- * the manifest has as done, and whose file is present, yields nothing. Leaving the loop ends the harvest. Works that are
+ * the manifest has as done, and whose file is present, yields nothing. One that it has as failed yields that failure,
+ * unless `retryFailed` is set. Leaving the loop ends the harvest. Works that are
  * done stay done. Results that were not read are in the manifest (`docstokg export`).
  * @param works identifiers in any spelling that `identify` reads, or works
  * @throws TypeError for an item that is neither an identifier nor a work. ConfigError for an invalid option, or if the
@@ -63,7 +75,7 @@ export async function* harvest(
     options.resolvers ??
     RESOLVERS.filter(resolver => missingVariables(resolver, { env: process.env, mailto: options.mailto }).length === 0);
   // Only id, state and reason of a work are kept for a caller that reads slowly; the manifest has the rest.
-  let settled: { readonly id: number; readonly state: SettledState; readonly reason: Reason }[] = [];
+  let settled: SettledWork[] = [];
   let wake = Promise.withResolvers<void>();
   try {
     const run = await openRun({
@@ -72,7 +84,7 @@ export async function* harvest(
       ...{ workers: options.workers, maxBytes: options.maxBytes, maxBreakerWaitMs: options.patienceMs },
       order: options.resolvers === undefined ? work => orderFor(work, resolvers) : () => resolvers,
       onSettled: ({ id }, state, reason) => {
-        settled.push({ id, state, reason });
+        settled.push({ id, result: { state, reason } });
         wake.resolve();
       },
     });
@@ -84,7 +96,12 @@ export async function* harvest(
     };
     if (signal?.aborted) stop();
     signal?.addEventListener("abort", stop, { once: true });
-    const listing = addAll(run, works, stopping.signal);
+    const onFailedBefore = (ids: readonly number[]) => {
+      for (const id of ids) settled.push({ id, result: undefined });
+      wake.resolve();
+    };
+    const isRetry = options.retryFailed === true;
+    const listing = addAll(run, works, { isRetry, onFailedBefore, signal: stopping.signal });
     try {
       let isOver = false;
       const running = run.pipeline.run().catch(error => {
@@ -99,9 +116,9 @@ export async function* harvest(
       for (;;) {
         const batch = settled;
         settled = [];
-        for (const { id, state, reason } of batch) {
+        for (const { id, result } of batch) {
           const record = await run.manifest.reports.workRecord(id);
-          yield resultOf(record, state, reason, run);
+          yield resultOf(record, result ?? storedResult(record), run);
         }
         if (batch.length > 0) continue;
         if (isOver) break;
@@ -124,21 +141,29 @@ export async function* harvest(
   }
 }
 
+interface Listing {
+  readonly isRetry: boolean;
+  /** Called with the row ids of works that have failed in an earlier harvest and are not tried again. */
+  readonly onFailedBefore: (ids: readonly number[]) => void;
+  readonly signal: AbortSignal;
+}
+
 async function addAll(
   run: HarvestRun,
   works: Iterable<Work | string> | AsyncIterable<Work | string>,
-  signal: AbortSignal,
+  { isRetry, onFailedBefore, signal }: Listing,
 ): Promise<void> {
   let batch: Work[] = [];
+  const addBatch = async () => onFailedBefore((await run.addWorks(batch, { isRetry })).failedIds);
   try {
     if (typeof works === "string") throw new TypeError(`works: expected a list, found a text: pass [${quote(works)}]`);
     for await (const item of itemsUntil(signal, works)) {
       batch.push(workFrom(item));
       if (batch.length < WORKS_PER_ADD) continue;
-      await run.addWorks(batch);
+      await addBatch();
       batch = [];
     }
-    if (batch.length > 0 && !signal.aborted) await run.addWorks(batch);
+    if (batch.length > 0 && !signal.aborted) await addBatch();
   } catch (error) {
     run.pipeline.drain();
     throw error;
@@ -201,7 +226,12 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function resultOf(record: WorkRecord, state: SettledState, reason: Reason, run: HarvestRun): HarvestResult {
+/** The result of a work that an earlier harvest has settled. Meanwhile it may have been merged into another one. */
+function storedResult({ reason = "" }: WorkRecord): SettledResult {
+  return { state: reason === "merged" ? "merged" : "failed", reason: isReason(reason) ? reason : mainReason([]) };
+}
+
+function resultOf(record: WorkRecord, { state, reason }: SettledResult, run: HarvestRun): HarvestResult {
   const { key, ids, metadata } = record;
   const files = record.files.map(({ path, sha256, bytes, mediaType, role }) => ({
     ...{ path: run.locationOf(path), sha256, bytes, mediaType, role },

@@ -7,6 +7,7 @@ import { batchOf, type PipelineTask } from "./pipeline-task.ts";
 import type { Reason } from "./reason.ts";
 import { LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
+import { keepsRedirects } from "./resolution-progress.ts";
 import type { SecretUrls } from "./secret-urls.ts";
 import { filterProblem, type WorkFilter } from "./work-filter.ts";
 
@@ -28,7 +29,10 @@ export interface OpenWorksOptions {
 
 const WORKS_PER_LOAD = 128;
 const WORKS_PER_TURN = 256;
-/** Works in memory for one host, so that a slow host cannot fill the memory. A batch has fewer works. */
+/**
+ * Works in memory for one host, so that a slow host cannot fill the memory. A batch has fewer works. A work that would
+ * have to repeat requests if it were put off stays in memory also beyond this number, up to half of `maxOpen`.
+ */
 const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
 /**
@@ -154,19 +158,36 @@ export class OpenWorks {
 
   /**
    * Called when only works are left that wait for a spent quota. If none of them may start within `maxBreakerWaitMs`,
-   * some of them fail now. True if some have failed: the caller calls again for the others.
+   * some of them fail now. True if the number of works has changed: the caller calls again for the others.
    */
   async failQuotaWaits(): Promise<boolean> {
-    const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;
+    const { manifest, run, maxBreakerWaitMs, time, onSettled } = this.#options;
     const nextUs = this.backlog.nextUsAfter(this.#nowUs);
-    if (nextUs === undefined || nextUs - this.#nowUs <= maxBreakerWaitMs * 1000) return false;
-    const works = await manifest.queue.takeAny(run, FAILED_PER_TURN);
+    const untilUs = this.#nowUs + maxBreakerWaitMs * 1000;
+    if (nextUs === undefined || nextUs <= untilUs) return false;
+    // Another process may have given works back meanwhile that can start: these do not fail.
+    const blocked = this.backlog.blockedAfter(untilUs);
+    const works = await manifest.queue.takeLater(run, time.wallMs() + maxBreakerWaitMs, blocked, FAILED_PER_TURN);
+    if (works.length === 0) return this.#readChangedBacklog();
     for (const { work, message, queue } of works) {
-      await manifest.fail(work.id, "rate-limited", message ?? this.backlog.messageOf(queue), undefined, true);
-      onSettled?.(work, "failed", "rate-limited", 0);
+      const text = message ?? this.backlog.messageOf(queue);
+      const state = await manifest.fail(work.id, "rate-limited", text, undefined, true);
+      onSettled?.(work, state, "rate-limited", 0);
     }
     this.#isBacklogKnown = false;
     return true;
+  }
+
+  /**
+   * Other processes have taken the works, or have given back works that can start. These are loaded after a pause, so that
+   * the manifest is not asked without end. True if no work waits.
+   */
+  async #readChangedBacklog(): Promise<boolean> {
+    await this.readBacklog();
+    const pausedUs = this.#nowUs + SLOT_PAUSE_MS * 1000;
+    for (const { queue, waiting, notBeforeUs } of [...this.backlog.queues()])
+      this.backlog.set(queue, waiting, Math.max(notBeforeUs, pausedUs));
+    return this.backlog.works === 0;
   }
 
   /** Like `advance`, but settles the work if its metadata does not match the filter. */
@@ -194,9 +215,13 @@ export class OpenWorks {
     const queue = hostQueueKey(next.pending);
     const { notBeforeUs } = next.pending;
     const isLong = notBeforeUs - nowUs > LONG_WAIT_MS * 1000;
-    if (isLong || this.queues.count(queue) >= this.#maxOpenIn(queue)) return this.#putOff(task, queue);
-    const progress = savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
-    if (progress !== undefined) await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
+    const isFull = this.queues.count(queue) >= this.#maxOpenIn(queue);
+    const progress = isLong || isFull || savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
+    const isKept = progress !== undefined && keepsRedirects(next.pending);
+    if (isLong || (isFull && (isKept || this.queues.count(queue) >= this.#options.maxOpen / 2)))
+      return this.#putOff(task, queue, progress);
+    if (savesProgress && progress !== undefined)
+      await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
     this.queues.add(task, queue, notBeforeUs, nowUs);
     const batch = batchOf(task);
     if (batch !== undefined) this.#batchSizes.set(queue, batch.resolver.batch.maxWorks);
@@ -237,12 +262,11 @@ export class OpenWorks {
   }
 
   /** The work goes back to the manifest and is taken again when its step may start. */
-  async #putOff({ resolution, pending }: PipelineTask, queue: string): Promise<void> {
+  async #putOff({ resolution, pending }: PipelineTask, queue: string, progress: string | undefined): Promise<void> {
     const { manifest, time } = this.#options;
     const { notBeforeUs, waitMessage: message } = pending;
     const isLater = notBeforeUs > this.#nowUs;
     const notBeforeMs = isLater ? time.wallMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
-    const progress = resolution.progress(this.clock(), pending);
     await manifest.queue.putOff(resolution.work.id, { queue, notBeforeMs, progress, message });
     this.#count -= 1;
     this.backlog.add(queue, 1, isLater ? notBeforeUs : 0);
@@ -252,8 +276,8 @@ export class OpenWorks {
     const { work } = resolution;
     const isTemporary = reason === "rate-limited" || reason === "breaker-open";
     const progress = isTemporary ? resolution.progress(this.clock()) : undefined;
-    await this.#options.manifest.fail(work.id, reason, message, progress);
-    this.closed(work, "failed", reason, 0);
+    const state = await this.#options.manifest.fail(work.id, reason, message, progress);
+    this.closed(work, state, reason, 0);
   }
 
   get #nowUs(): number {

@@ -59,15 +59,28 @@ interface StoredProgress {
 }
 
 /**
+ * Whether the manifest can keep where the redirects of a step have led. It keeps no cookies and no secrets, so that
+ * otherwise the step begins again with its first URL.
+ */
+export function keepsRedirects({
+  visitedUrls,
+  visitedWithOtherCookies = 0,
+}: Pick<PendingStep, "visitedUrls" | "visitedWithOtherCookies">): boolean {
+  return visitedWithOtherCookies === 0 && !visitedUrls.slice(1).some(hasSecret);
+}
+
+/**
  * Undefined if a URL or a header field contains a secret, which must not be stored: then the work starts again from the
- * beginning.
+ * beginning. A step whose redirects cannot be kept is stored with its first URL.
  */
 export function storedProgress(state: ResolutionState, work: Work, clock: RunClocks): string | undefined {
-  const all = [...state.steps, ...state.skipped, ...state.held];
+  const steps = state.steps.map(withoutLostRedirects);
+  const skipped = state.skipped.map(withoutLostRedirects);
+  const held = state.held.map(withoutLostRedirects);
+  const all = [...steps, ...skipped, ...held];
   const urls = [
     ...all.flatMap(({ step, visitedUrls }) => [step.url, ...visitedUrls]),
     ...all.flatMap(({ step }) => (step.kind === "ask" ? [step.request.url, step.about.ids.url ?? ""] : [])),
-    ...state.seenUrls.map(seen => seen.replace(/^\w+ (?=https?:)/, "")),
   ];
   const fields = all.flatMap(({ step }) => (step.kind === "ask" ? Object.keys(step.request.headers ?? {}) : []));
   if (urls.some(url => url !== "" && hasSecret(url)) || fields.some(isCredentialName)) return undefined;
@@ -78,9 +91,11 @@ export function storedProgress(state: ResolutionState, work: Work, clock: RunClo
   });
   return JSON.stringify({
     ...state,
-    steps: state.steps.map(stored),
-    skipped: state.skipped.map(stored),
-    held: state.held.map(stored),
+    steps: steps.map(stored),
+    skipped: skipped.map(stored),
+    held: held.map(stored),
+    // A URL that is left out is requested again only if another resolver finds it too.
+    seenUrls: state.seenUrls.filter(seen => !hasSecret(seen.replace(/^\w+ (?=https?:)/, ""))),
     reasons: state.reasons.map(([reason, message]) => [reason, message ?? null]),
     blockedSinceMs:
       state.blockedSinceUs === undefined ? null : clock.wallMs + (state.blockedSinceUs - clock.nowUs) / 1000,
@@ -123,6 +138,15 @@ export function parsedProgress(
     ),
     blockedSinceUs: stored.blockedSinceMs === null ? undefined : usOf(stored.blockedSinceMs),
   };
+}
+
+function withoutLostRedirects(pending: PendingStep): PendingStep {
+  const [url] = pending.visitedUrls;
+  if (url === undefined || keepsRedirects(pending)) return pending;
+  const { step } = pending;
+  const first =
+    step.kind === "fetch" ? { ...step, candidate: { ...step.candidate, url }, url } : ({ ...step, url } as const);
+  return { ...pending, step: first, visitedUrls: [url], visitedWithOtherCookies: undefined };
 }
 
 function storedQuery(step: ResolverStep, work: Work): StoredQuery {

@@ -285,8 +285,43 @@ test("two identifiers of one work become one work, which keeps both", async t =>
     pending: 0,
     present: 0,
     failed: 0,
+    failedIds: [],
   });
 });
+
+for (const { title, isEarlier, hasEnded } of [
+  { title: "has failed in the same run", isEarlier: false, hasEnded: true },
+  { title: "has failed in an earlier run", isEarlier: true, hasEnded: true },
+  { title: "was left by an interrupted run", isEarlier: true, hasEnded: false },
+])
+  test(`a work with a copy is done although the same work under another identifier ${title}`, async t => {
+    const server = await serve(t, (request, response) => {
+      const candidates = [{ url: `${server.origin}/files/a`, kind: "pdf" }];
+      if (request.url?.startsWith("/index/"))
+        response.end(JSON.stringify({ kind: "found", ids: { pmid: "1" }, candidates }));
+      else response.end(pdf("a"));
+    });
+    const folder = temporaryFolder("harvest");
+    const options = { hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] };
+    // The index needs a DOI.
+    const other = workOf({ pmid: "1" });
+    if (isEarlier) {
+      const first = await runFor(t, folder, options);
+      if (hasEnded) await complete(first, [other]);
+      else {
+        await first.run.addWorks([other]);
+        await first.run.close("interrupted");
+      }
+    }
+    const { run, settled } = await runFor(t, folder, options);
+    await run.addWorks(isEarlier ? [workCalled("a")] : [other, workCalled("a")]);
+    run.pipeline.inputEnded();
+    await run.pipeline.run();
+    assert.equal(settled.get("doi:10.5555/a"), "ok");
+    const counts = { total: 1, done: 1, failed: 0, pending: 0, merged: 1 };
+    assert.deepEqual((await run.manifest.reports.report()).works, counts);
+    assert.equal((await run.manifest.reports.storedFiles()).length, 1);
+  });
 
 const pathsOf = ({ requests }: TestServer) => requests.map(({ url }) => url).filter(url => url !== "/robots.txt");
 

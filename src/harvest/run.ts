@@ -16,7 +16,7 @@ import { ListEstimator } from "./estimate/list-estimator.ts";
 import { COLLECTED_FORMATS } from "./file-collection.ts";
 import { type Manifest, type ManifestLock, openManifest } from "./manifest/manifest.ts";
 import type { StoredFile } from "./manifest/manifest-files.ts";
-import type { ListedCounts } from "./manifest/manifest-works.ts";
+import type { AddOptions, ListedWorks } from "./manifest/manifest-works.ts";
 import { Pipeline, type PipelineOptions } from "./pipeline.ts";
 import type { Reason } from "./reason.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
@@ -126,9 +126,16 @@ export class HarvestRun {
     this.#release = parts.release;
   }
 
-  /** Adds works to the manifest. Works whose file is present are skipped; with `isRefresh` they are revalidated. */
-  async addWorks(works: readonly Work[], isRefresh = false): Promise<ListedCounts> {
-    const counts = { pending: 0, present: 0, failed: 0 };
+  /**
+   * Adds works to the manifest. Works whose file is present are skipped; with `isRefresh` they are revalidated. Works that
+   * have failed are skipped; with `isRetry` they are tried again.
+   */
+  async addWorks(
+    works: readonly Work[],
+    { isRefresh, isRetry }: Pick<AddOptions, "isRefresh" | "isRetry"> = {},
+  ): Promise<ListedWorks> {
+    const failedIds: number[] = [];
+    const counts = { pending: 0, present: 0, failed: 0, failedIds };
     const isPresent = (file: StoredFile) => this.#fileStore.isPresent(file);
     const queueOf = (work: Work) => {
       const queue = this.#firstQueue(work);
@@ -137,10 +144,11 @@ export class HarvestRun {
     };
     for (let from = 0; from < works.length; from += WORKS_PER_TRANSACTION) {
       const some = works.slice(from, from + WORKS_PER_TRANSACTION).map(work => this.#secretUrls.hidden(work));
-      const added = await this.manifest.works.add(this.id, some, { isPresent, isRefresh, queueOf });
+      const added = await this.manifest.works.add(this.id, some, { isPresent, isRefresh, isRetry, queueOf });
       counts.pending += added.pending;
       counts.present += added.present;
       counts.failed += added.failed;
+      failedIds.push(...added.failedIds);
       this.pipeline.worksAdded(added.queues);
     }
     return counts;

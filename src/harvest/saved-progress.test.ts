@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type TestContext, test } from "node:test";
 import { databaseOf, pdf } from "../../test/harvest/kit.ts";
+import { BreakerOpenError } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { FileKind } from "./downloads/file-check.ts";
@@ -28,28 +29,53 @@ interface StoppedRun {
   /** A process that dies leaves what the manifest has at the request to this host. */
   readonly stopsAt?: string;
   readonly cookie?: string;
+  /** This host refuses requests for longer than the run waits. */
+  readonly refusesAt?: string;
+  /** The query of the URL of the file. */
+  readonly query?: string;
   readonly formats?: readonly FileKind[];
 }
 
 /** The hosts that one run has sent requests to. */
-async function hostsOf({ folder, stopsAt, cookie, formats }: StoppedRun): Promise<readonly string[]> {
+async function hostsOf({
+  folder,
+  stopsAt,
+  cookie,
+  formats,
+  refusesAt,
+  query = "",
+}: StoppedRun): Promise<readonly string[]> {
   const hosts: string[] = [];
   const request = async (url: string | URL, { signal }: { readonly signal?: AbortSignal } = {}) => {
     const { host } = new URL(url);
     hosts.push(host);
     if (host === stopsAt) run.pipeline.stop();
     signal?.throwIfAborted();
-    const location = REDIRECTS[host];
+    if (host === refusesAt) {
+      const constraint = { kind: "cooldown", owner: host, limit: "Retry-After" } as const;
+      const refusal = {
+        host,
+        role: "artifact",
+        constraint,
+        reason: "retry-after",
+        cooldownRemainingMs: 60_000,
+      } as const;
+      throw new BreakerOpenError(refusal);
+    }
+    const location = REDIRECTS[host] && `${REDIRECTS[host]}${query}`;
     const body = (content: string | Buffer) => Readable.from([Buffer.from(content)]);
     if (host === "index.example") return { statusCode: 200, headers: {}, body: body("{}") };
     if (location === undefined)
       return { statusCode: 200, headers: { "content-type": "application/pdf" }, body: body(pdf("a")) };
     return { statusCode: 302, headers: { location, ...(cookie && { "set-cookie": cookie }) }, body: body("") };
   };
+  const time = new FakeTime();
+  // The refusal of an earlier run has ended.
+  if (refusesAt === undefined) await time.advance(60_001);
   const run = await openRun({
-    ...{ time: new FakeTime(), folder, manifest: join(folder, "manifest.sqlite"), command: "test" },
+    ...{ time, folder, manifest: join(folder, "manifest.sqlite"), command: "test" },
     ...{ hub: { request } as unknown as Pick<Hub, "request">, resolvers: [INDEX], order: () => [INDEX] },
-    formats,
+    ...{ formats, maxBreakerWaitMs: 0 },
   });
   if ((await run.addUnfinished()) === 0) await run.addWorks([{ key: "doi:10.5555/a", ids: { doi: "10.5555/a" } }]);
   run.pipeline.inputEnded();
@@ -109,6 +135,15 @@ test("redirects that set a cookie are followed again from their beginning", asyn
   const folder = emptyFolder(t);
   await hostsOf({ folder, stopsAt: "cdn.example", cookie: "session=1" });
   assert.deepEqual(await hostsOf({ folder }), ["publisher.example", "links.example", "cdn.example"]);
+});
+
+test("a work that is refused behind redirects with a cookie or a secret continues with the first of them", async t => {
+  for (const given of [{ cookie: "session=1" }, { query: "?token=Sesame" }]) {
+    const folder = emptyFolder(t);
+    await hostsOf({ folder, refusesAt: "cdn.example", ...given });
+    assert.doesNotMatch(readFileSync(join(folder, "manifest.sqlite"), "latin1"), /Sesame/);
+    assert.deepEqual(await hostsOf({ folder, ...given }), ["publisher.example", "links.example", "cdn.example"]);
+  }
 });
 
 test("a run that wants other formats begins again with the first query", async t => {

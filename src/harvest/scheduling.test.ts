@@ -14,6 +14,7 @@ import { makeHostDirectory } from "../testing/internet/host-directory.ts";
 import { identify } from "./identifiers/identifiers.ts";
 import type { Reason } from "./reason.ts";
 import { orderFor, RESOLVERS } from "./resolvers/order.ts";
+import type { Resolver } from "./resolvers/resolver.ts";
 import { type HarvestRun, openRun, type RunOptions } from "./run.ts";
 import type { Work } from "./work.ts";
 
@@ -186,6 +187,35 @@ test("queries of works that come one by one share requests while a slow service 
   const calls = virtual.sent.filter(({ host }) => host === "api.openalex.org").length;
   assert.ok(calls <= 20, `${calls} requests to OpenAlex`);
   assert.ok(time.monotonicUs() <= 440e6, `${time.monotonicUs() / 1e6} s`);
+});
+
+test("works behind signed URLs of a slow host repeat no request while its queue is full", async t => {
+  const dois = numbered(600, at => `10.5555/open.${at}`);
+  const index: Resolver = {
+    name: "index",
+    needs: [],
+    requestFor: ({ ids }) => ({ url: `https://index.example/${ids.doi}`, role: "metadata" }),
+    parse: ({ url }) => ({
+      kind: "found",
+      candidates: [{ url: `https://publisher.example${new URL(url).pathname}`, kind: "pdf" }],
+    }),
+  };
+  const answer = ({ host, path }: SimulatedRequest): SimulatedReply => {
+    if (host === "index.example") return json({});
+    if (host === "cdn.example") return { status: 200, headers: {}, body: Buffer.concat([PDF, Buffer.from(path)]) };
+    return { status: 302, headers: { location: `https://cdn.example${path}?token=Sesame` }, body: Buffer.alloc(0) };
+  };
+  const fast = { metadata: { rates: ["100/SECOND"] }, artifact: { rates: ["100/SECOND"] } };
+  const slow = { artifact: { rates: ["2/SECOND"], max_delay_ms: 10_000 } };
+  const hosts = { "index.example": fast, "publisher.example": fast, "cdn.example": slow };
+  const { settled, virtual } = await virtualRun(t, worksOf(dois), answer, {
+    resolvers: [index],
+    order: () => [index],
+    policy: { version: 1, hosts },
+  });
+  assert.equal([...settled.values()].filter(({ reason }) => reason === "ok").length, 600);
+  for (const name of Object.keys(hosts))
+    assert.equal(virtual.sent.filter(({ host }) => host === name).length, 600, name);
 });
 
 test("a run waits for a spent quota within its patience, and the works continue where they stopped", async t => {

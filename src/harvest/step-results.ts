@@ -6,6 +6,7 @@ import type { OpenWorks } from "./open-works.ts";
 import type { PipelineTask } from "./pipeline-task.ts";
 import { decideRefusedStep } from "./refused-step.ts";
 import type { Resolution } from "./resolution.ts";
+import { keepsRedirects } from "./resolution-progress.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { ResolverResponse } from "./resolvers/resolver.ts";
 import { type FetchStep, type PendingStep, resolverNameOf } from "./step.ts";
@@ -59,7 +60,7 @@ export class StepResults {
       }
       case "redirect": {
         const failure = resolution.redirected(pending, outcome);
-        if (failure === undefined) await this.#open.advance(resolution, !needsCookies(pending, outcome));
+        if (failure === undefined) await this.#open.advance(resolution, isNewProgress(pending, outcome));
         else await this.#failed(task, { ...failure, status: outcome.status }, 0, startedUs);
         return;
       }
@@ -149,8 +150,10 @@ export class StepResults {
     const sameWork = await manifest.works.update(resolution.work, attempt && { run, attempt });
     if (attempt !== undefined) onAttempt?.(resolution.work, attempt);
     if (sameWork === undefined) return this.#open.advanceIfWanted(resolution, true);
-    if (!(await manifest.works.merge(resolution.work, sameWork))) return this.#update(resolution);
-    this.#open.closed(resolution.work, "merged", "merged", 0);
+    if ((await manifest.works.merge(resolution.work, sameWork)) === "merged")
+      return this.#open.closed(resolution.work, "merged", "merged", 0);
+    // Another work may still have one of the identifiers.
+    return this.#update(resolution);
   }
 
   async #failed(
@@ -190,7 +193,7 @@ export class StepResults {
   }
 }
 
-/** The manifest does not keep cookies: another process could not continue behind a redirect that needs them. */
-function needsCookies({ visitedWithOtherCookies = 0 }: PendingStep, { setsCookies }: Redirect): boolean {
-  return setsCookies || visitedWithOtherCookies > 0;
+/** If the manifest cannot keep where a redirect has led, it would get the same progress as before the redirect. */
+function isNewProgress(pending: PendingStep, { url, setsCookies }: Redirect): boolean {
+  return !setsCookies && keepsRedirects({ ...pending, visitedUrls: [...pending.visitedUrls, url] });
 }

@@ -78,7 +78,7 @@ export async function runFor(t: TestContext, folder: string, options: TestRunOpt
 
 /** Runs until every work is settled, and closes the run. */
 export async function complete({ run }: TestRun, works: readonly Work[], isRefresh = false): Promise<void> {
-  await run.addWorks(works, isRefresh);
+  await run.addWorks(works, { isRefresh });
   run.pipeline.inputEnded();
   await run.pipeline.run();
   await run.close("ended");

@@ -147,7 +147,7 @@ export function filesContract(open: OpenManifest): void {
     await manifest.finish(run, id, "ok", DOWNLOADED);
     const displaced = { sha256: DOWNLOADED.sha256, path: "doi_10.1_a-2.pdf" };
     await manifest.works.add(await manifest.beginRun("run"), works("a"), { isPresent: () => true, isRefresh: true });
-    await manifest.queue.takeAny(2, 1);
+    await manifest.queue.takeLater(2, 0, [""], 1);
     await manifest.finish(2, id, "ok", { ...DOWNLOADED, sha256: "cd".repeat(32), flag: "no-eof", displaced });
     assert.deepEqual(
       (await manifest.files.knownDownload("", id)).ofWork.map(({ path, flag }) => [path, flag]),

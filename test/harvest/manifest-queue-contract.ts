@@ -60,7 +60,7 @@ export function queueContract(open: OpenManifest): void {
     const { works: count, notBeforeMs } = await manifest.queue.waitingIn(run, "x.example");
     assert.equal(count, 1);
     assert.ok(Math.abs(notBeforeMs - later.notBeforeMs) < HOUR_MS / 2, `${notBeforeMs - nowMs}`);
-    const [early] = await manifest.queue.takeAny(run, 10);
+    const [early] = await manifest.queue.takeLater(run, nowMs + HOUR_MS / 2, [], 10);
     assert.deepEqual(
       [early?.work.key, early?.progress, early?.queue, early?.message],
       ["doi:10.1/a", "half", "x.example", "quota spent"],
@@ -71,6 +71,24 @@ export function queueContract(open: OpenManifest): void {
       due.map(({ work }) => work.key),
       ["doi:10.1/a"],
     );
+  });
+
+  test("works that may start only later are taken, and those of some queues, but no others", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [a, b, c, d] = await taken(manifest, run);
+    assert.ok(a && b && c && d);
+    const nowMs = systemTime.wallMs();
+    const putOff = (id: number, queue: string, notBeforeMs: number) =>
+      manifest.queue.putOff(id, { queue, notBeforeMs, progress: undefined });
+    await putOff(a.id, "x.example", nowMs + 2 * HOUR_MS);
+    await putOff(b.id, "x.example", nowMs + HOUR_MS / 2);
+    await putOff(c.id, "x.example", 0);
+    await putOff(d.id, "y.example", 0);
+    const later = await manifest.queue.takeLater(run, nowMs + HOUR_MS, ["y.example"], 10);
+    assert.deepEqual(keys(later.map(({ work }) => work)), ["doi:10.1/a", "doi:10.1/d"]);
+    assert.deepEqual(await manifest.queue.takeLater(run, nowMs + HOUR_MS, [], 10), []);
   });
 
   test("works that a killed run had taken are taken by the next run", async t => {
@@ -91,7 +109,7 @@ export function queueContract(open: OpenManifest): void {
     const { id } = await takenOne(manifest, run);
     const putOff = { queue: "", notBeforeMs: 0, progress: "stored", message: "quota spent" };
     await manifest.queue.putOff(id, putOff);
-    await manifest.queue.takeAny(run, 1);
+    await manifest.queue.takeLater(run, 0, [""], 1);
     await manifest.fail(id, "rate-limited", undefined, undefined, true);
     assert.equal((await manifest.reports.failedWorks(1))[0]?.message, "quota spent");
     const retried = await manifest.beginRun("retry");

@@ -71,6 +71,58 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(refreshed.pending, 1);
   });
 
+  test("a work that is refreshed and fails stays done with its file, unless the file is missing or damaged", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a"));
+    const { id } = await takenOne(manifest, first);
+    await manifest.finish(first, id, "ok", DOWNLOADED);
+    const refresh = async (isPresent: boolean) => {
+      const run = await manifest.beginRun("run");
+      await manifest.works.add(run, works("a"), { isPresent: () => isPresent, isRefresh: true });
+      await takenOne(manifest, run);
+      const state = await manifest.fail(id, "http-status", "404", "progress");
+      const [record] = await collected(manifest.reports.workRecords());
+      const files = (await manifest.reports.storedFiles()).length;
+      return [state, record?.state, record?.reason, record?.url, files];
+    };
+    const kept = ["done", "done", "http-status", DOWNLOADED.url, 1];
+    assert.deepEqual(await refresh(true), kept);
+    assert.deepEqual(await refresh(true), kept);
+    const again = await manifest.beginRun("run");
+    assert.deepEqual(await added(manifest, again, works("a")), { pending: 0, present: 1, failed: 0 });
+    assert.equal(await manifest.works.addUnfinished(again, "all", true), 0);
+    assert.deepEqual((await refresh(false)).slice(0, 2), ["failed", "failed"]);
+
+    const last = await manifest.beginRun("run");
+    await manifest.works.addUnfinished(last, "all", false);
+    await takenOne(manifest, last);
+    await manifest.finish(last, id, "ok", DOWNLOADED);
+    assert.equal(await manifest.works.reopen([DOWNLOADED.sha256]), 1);
+    await manifest.works.addUnfinished(last, [], false);
+    await takenOne(manifest, last);
+    assert.equal(await manifest.fail(id, "http-status", "404"), "failed");
+  });
+
+  test("failed works of a list are named, and are pending again if the list retries them", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, works("a", "b"));
+    const [a, b] = await taken(manifest, first);
+    assert.ok(a && b);
+    await manifest.fail(a.id, "no-copy", undefined);
+    await manifest.fail(b.id, "rate-limited", undefined, "half");
+    const isPresent = () => true;
+    const second = await manifest.beginRun("run");
+    const kept = await manifest.works.add(second, works("b", "a", "c", "a"), { isPresent });
+    assert.deepEqual([kept.pending, kept.failed, kept.failedIds.toSorted()], [1, 2, [a.id, b.id]]);
+    const third = await manifest.beginRun("run");
+    const retried = await manifest.works.add(third, works("a", "b"), { isPresent, isRetry: true });
+    assert.deepEqual([retried.pending, retried.failed, retried.failedIds], [2, 0, []]);
+    const progress = (await manifest.queue.take(third, "", systemTime.wallMs(), 9)).map(each => each.progress);
+    assert.deepEqual(progress, [undefined, "half"]);
+  });
+
   test("failed works of a reason are added to a run in progress, and works that it has taken stay taken", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");
@@ -206,6 +258,27 @@ export function worksContract(open: OpenManifest): void {
     });
   });
 
+  test("the work that stays after a merge keeps its own identifiers", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    const url = (name: string) => `https://x.example/${name}`;
+    await added(manifest, run, [
+      { key: "doi:10.1/a", ids: { doi: "10.1/a", url: url("a") } },
+      { key: "doi:10.1/b", ids: { doi: "10.1/b", url: url("b") } },
+    ]);
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    const known = { ...a, ids: { ...a.ids, pmid: "1" } };
+    assert.equal(await manifest.works.update(known), undefined);
+    await manifest.works.merge({ ...b, ids: { ...b.ids, pmid: "1", pmcid: "PMC1" } }, a.id);
+    const ids = { doi: "10.1/a", url: url("a"), pmid: "1", pmcid: "PMC1" };
+    assert.deepEqual((await manifest.reports.workRecord(a.id)).ids, ids);
+    // What a resolver says later does not replace them either.
+    await manifest.works.update({ ...known, ids: { ...known.ids, pmcid: "PMC2" } });
+    assert.deepEqual((await manifest.reports.workRecord(a.id)).ids, ids);
+    assert.equal(await manifest.works.stateOf({ key: "doi:10.1/b", ids: { doi: "10.1/b" } }), "pending");
+  });
+
   test("two works that name each other are merged once", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");
@@ -215,8 +288,8 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b);
     assert.equal(await manifest.works.update(a), b.id);
     assert.equal(await manifest.works.update(b), a.id);
-    assert.equal(await manifest.works.merge(a, b.id), true);
-    assert.equal(await manifest.works.merge(b, a.id), false);
+    assert.equal(await manifest.works.merge(a, b.id), "merged");
+    assert.equal(await manifest.works.merge(b, a.id), "outdated");
     assert.equal(await manifest.works.update(b), undefined);
     const { works: counts } = await manifest.reports.report();
     assert.deepEqual(counts, { total: 1, done: 0, failed: 0, pending: 1, merged: 1 });
@@ -230,11 +303,11 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b && c);
     const named = { ...a, ids: { doi: "10.1/a", pmid: "1" } };
     assert.equal(await manifest.works.update(named), b.id);
-    assert.equal(await manifest.works.merge(b, c.id), true);
-    assert.equal(await manifest.works.merge(named, b.id), false);
+    assert.equal(await manifest.works.merge(b, c.id), "merged");
+    assert.equal(await manifest.works.merge(named, b.id), "outdated");
     assert.equal(await manifest.works.update(named), c.id);
-    assert.equal(await manifest.works.merge(named, c.id), true);
-    assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/a", pmid: "1" });
+    assert.equal(await manifest.works.merge(named, c.id), "merged");
+    assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/c", pmid: "1" });
   });
 
   test("a work is found by the key of a work that was merged into it through others", async t => {
@@ -276,7 +349,7 @@ export function worksContract(open: OpenManifest): void {
       assert.equal(await manifest.works.stateOf({ key: `doi:10.1/${other}`, ids: {} }), "done");
     });
 
-  test("a work is merged into one of two works that an earlier version has merged into each other", async t => {
+  test("a work absorbs one of two works that an earlier version has merged into each other", async t => {
     const manifest = await open(t);
     await manifest.tables.write(mergedInCircle());
     const run = await manifest.beginRun("run");
@@ -284,8 +357,61 @@ export function worksContract(open: OpenManifest): void {
     const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/c", pmid: "1" } };
     const into = await manifest.works.update(work);
     assert.equal(into, 1);
-    assert.equal(await manifest.works.merge(work, into), true);
-    assert.equal((await manifest.reports.report()).works.pending, 0);
+    assert.equal(await manifest.works.merge(work, into), "absorbed");
+    assert.deepEqual((await manifest.reports.report()).works, { total: 1, done: 0, failed: 0, pending: 1, merged: 2 });
+    for (const each of works("a", "b", "c")) assert.equal(await manifest.works.stateOf(each), "pending");
+  });
+
+  for (const state of ["failed in this run", "failed in an earlier run", "left by an earlier run"])
+    test(`a work absorbs the same work that has ${state}, and continues`, async t => {
+      const manifest = await open(t);
+      const first = await manifest.beginRun("run");
+      await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1", pmcid: "PMC1" } }]);
+      const other = await takenOne(manifest, first);
+      if (state.startsWith("failed")) await manifest.fail(other.id, "no-resolver", undefined);
+      const isSameRun = state.endsWith("this run");
+      if (!isSameRun) await manifest.endRun(first, "interrupted");
+      const run = isSameRun ? first : await manifest.beginRun("run");
+      await added(manifest, run, works("a"));
+      const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+      assert.equal(await manifest.works.update(work), other.id);
+      assert.equal(await manifest.works.merge(work, other.id), "absorbed");
+      assert.equal(await manifest.works.update(work), undefined);
+      await manifest.finish(run, work.id, "ok", DOWNLOADED);
+      const [record, ...more] = await collected(manifest.reports.workRecords());
+      assert.deepEqual([record?.key, record?.ids], ["doi:10.1/a", { doi: "10.1/a", pmid: "1", pmcid: "PMC1" }]);
+      assert.deepEqual(more, []);
+      const again = await manifest.beginRun("run");
+      assert.equal((await added(manifest, again, [{ key: "pmid:1", ids: { pmid: "1" } }])).present, 1);
+    });
+
+  test("a work that absorbs an unfinished one gets the files that this one has", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1" } }]);
+    const other = await takenOne(manifest, first);
+    await manifest.finish(first, other.id, "ok", { ...DOWNLOADED, ofSeveral: "main" });
+    await manifest.endRun(first, "interrupted");
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+    assert.equal(await manifest.works.merge(work, other.id), "absorbed");
+    await manifest.complete(work.id, "ok");
+    const [record] = await collected(manifest.reports.workRecords());
+    assert.deepEqual([record?.url, record?.files.map(({ path }) => path)], [DOWNLOADED.url, [DOWNLOADED.path]]);
+    assert.equal((await manifest.reports.storedFiles()).length, 1);
+  });
+
+  test("a work is merged into the same work of an earlier run that has a file", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1" } }]);
+    const other = await takenOne(manifest, first);
+    await manifest.finish(first, other.id, "ok", DOWNLOADED);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+    assert.equal(await manifest.works.merge(work, other.id), "merged");
   });
 
   test("works with the longest identifiers are added", async t => {

@@ -37,7 +37,7 @@ export async function addWorks(
   works: readonly Work[],
   isRefresh: boolean,
 ): Promise<void> {
-  const { pending, present, failed } = await run.addWorks(works, isRefresh);
+  const { pending, present, failed } = await run.addWorks(works, { isRefresh });
   counts.wanted += pending;
   counts.present += present;
   counts.failedBefore += failed;

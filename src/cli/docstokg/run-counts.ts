@@ -1,5 +1,5 @@
 import type { SettledState } from "../../harvest/open-works.ts";
-import type { Reason } from "../../harvest/reason.ts";
+import { FAILURE_REASONS, type Reason } from "../../harvest/reason.ts";
 import type { HubEvent } from "../../http/hub-options.ts";
 
 /** A limit that a server announced in the run, and that is lower than the policy's. */
@@ -24,6 +24,8 @@ export class RunCounts {
   failed = 0;
   /** The same work as another one of the list. */
   merged = 0;
+  /** Of the works that are done: the file of an earlier run could not be refreshed. */
+  notRefreshed = 0;
   bytes = 0;
   /** Already downloaded by an earlier run. */
   present = 0;
@@ -74,6 +76,8 @@ export class RunCounts {
 
   countSettled(state: SettledState, reason: Reason, bytes: number): void {
     this[state] += 1;
+    // Works that the user has filtered out are no failure.
+    if (state === "done" && reason !== "filtered" && FAILURE_REASONS.includes(reason)) this.notRefreshed += 1;
     this.bytes += state === "done" && reason === "ok" ? bytes : 0;
     this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
   }

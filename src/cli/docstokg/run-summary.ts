@@ -1,4 +1,5 @@
 import { manifestName } from "../../harvest/manifest/manifest.ts";
+import type { Reason } from "../../harvest/reason.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatDuration } from "../output/duration.ts";
 import { formatBytes, formatCount } from "../output/format.ts";
@@ -48,11 +49,17 @@ export function enqueuedExitCode({ counts, wasInterrupted, wasRejected }: Sessio
 }
 
 /** Works that the user has filtered out are no failure. */
-export function exitCodeOf({ counts, report, wasInterrupted, wasRejected }: SessionOutcome): ExitCode {
+export function exitCodeOf(outcome: SessionOutcome): ExitCode {
+  const { counts, report, wasInterrupted, wasRejected } = outcome;
   if (wasRejected) return ExitCode.usage;
   if (wasInterrupted) return ExitCode.interrupted;
-  const filtered = report.reasons.find(({ reason }) => reason === "filtered")?.works ?? 0;
-  return report.works.failed - filtered + report.works.pending + counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
+  const { failed, pending } = report.works;
+  const missing = failed - failedWith("filtered", outcome) + pending + counts.notRefreshed;
+  return missing + counts.problems > 0 ? ExitCode.partial : ExitCode.ok;
+}
+
+function failedWith(wanted: Reason, { report }: SessionOutcome): number {
+  return report.reasons.find(({ state, reason }) => state === "failed" && reason === wanted)?.works ?? 0;
 }
 
 function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOptions: TableOptions): string {
@@ -62,6 +69,7 @@ function summaryText(outcome: SessionOutcome, settings: RunSettings, tableOption
   const parts = [
     `${works.done} of ${formatCount(works.total, "work")} done`,
     ...(counts.present > 0 ? [`${counts.present} of them already downloaded`] : []),
+    ...(counts.notRefreshed > 0 ? [`${counts.notRefreshed} not refreshed, with the earlier file`] : []),
     ...(works.failed > 0 ? [`${works.failed} failed`] : []),
     ...(counts.failedBefore > 0 ? [`${counts.failedBefore} of them in an earlier run, not retried`] : []),
     ...(works.pending > 0 ? [`${works.pending} unfinished`] : []),
@@ -106,9 +114,9 @@ function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
 function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings) {
   const { counts, report, elapsedMs, wasInterrupted } = outcome;
   const { works, files, reasons, resolvers } = report;
-  const { requests, cached, deferred, opened, throttled, present, problems } = counts;
+  const { requests, cached, deferred, opened, throttled, present, notRefreshed, problems } = counts;
   return {
-    works: { ...works, present, problems },
+    works: { ...works, present, notRefreshed, problems },
     files,
     reasons,
     resolvers,
@@ -123,9 +131,9 @@ function summaryJson(outcome: SessionOutcome, { folder, manifest }: RunSettings)
 }
 
 function advice(outcome: SessionOutcome, { ofRun, ofManifest }: LocationFlags): string {
-  const { works, reasons } = outcome.report;
+  const { works } = outcome.report;
   if (outcome.wasInterrupted) return `\nTo continue, run the same command or: docstokg retry${ofRun}\n`;
-  const limited = reasons.find(({ reason }) => reason === "rate-limited")?.works ?? 0;
+  const limited = failedWith("rate-limited", outcome);
   if (limited > 0)
     return `\nThe quota of a service was spent for ${formatCount(limited, "work")}; --patience waits longer. To continue later: docstokg retry${ofRun}\n`;
   if (works.failed === 0) return "";

@@ -65,6 +65,24 @@ test("run downloads the works of a list, and status and retry read its manifest"
   assert.deepEqual([again.exitCode, JSON.parse(again.stdout).works.failed, again.stderr], [1, 1, ""]);
 });
 
+test("a work that cannot be refreshed stays done with its file, and the run says so", async t => {
+  let isGone = false;
+  const server = await serve(t, (_, response) => (isGone ? response.writeHead(404).end() : response.end(pdf("a"))));
+  const out = join(temporaryFolder("harvest"), "papers");
+  const flags = ["--out", out, "--allow-private", "--resolvers", "landing_page"];
+  const run = (...more: readonly string[]) => runCli(["run", `${server.origin}/a.pdf`, ...flags, ...more]);
+  assert.equal((await run()).exitCode, 0);
+  isGone = true;
+  const refreshed = await run("--refresh");
+  assert.equal(refreshed.exitCode, 1, refreshed.stderr);
+  assert.match(refreshed.stdout, /^1 of 1 work done, 1 not refreshed, with the earlier file, in /);
+  const status = await runCli(["status", "--out", out]);
+  assert.match(status.stdout, /^1 work: 1 done, 0 failed, 0 unfinished\n1 file, 400 B\n/);
+  assert.match(status.stdout, /done\s+http-status\s+1/);
+  assert.equal((await runCli(["verify", "--out", out])).exitCode, 0);
+  assert.equal((await run()).exitCode, 0);
+});
+
 test("a list that a strict run rejects leaves the manifest unchanged", async t => {
   const origin = await publisher(t);
   const folder = temporaryFolder("harvest");
@@ -102,6 +120,7 @@ test("a list that a strict run rejects leaves the manifest unchanged", async t =
     failed: 2,
     pending: 0,
     merged: 0,
+    notRefreshed: 0,
     present: 1,
     problems: 0,
   });

@@ -42,8 +42,11 @@ export interface ManifestQueue {
    * most its share.
    */
   take(run: number, queue: string, nowMs: number, limit: number): Promise<readonly TakenWork[]>;
-  /** Takes works of any queue, also those that may start only later. */
-  takeAny(run: number, limit: number): Promise<readonly TakenWork[]>;
+  /**
+   * Takes works that may start only after `afterMs`, and the works of some queues, whenever they may start. Other works
+   * are left, also those that another process has just given back.
+   */
+  takeLater(run: number, afterMs: number, queues: readonly string[], limit: number): Promise<readonly TakenWork[]>;
   putOff(work: number, putOff: PutOff): Promise<void>;
   /** Whether no work of the run is pending, and no other process still adds works to it. */
   isFinished(run: number): Promise<boolean>;

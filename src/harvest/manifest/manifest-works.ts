@@ -23,7 +23,12 @@ export interface ListedCounts {
   readonly failed: number;
 }
 
-export interface AddedWorks extends ListedCounts {
+export interface ListedWorks extends ListedCounts {
+  /** The row ids of the `failed` works. */
+  readonly failedIds: readonly number[];
+}
+
+export interface AddedWorks extends ListedWorks {
   /** Pending works by the queue of their next step. */
   readonly queues: ReadonlyMap<string, number>;
 }
@@ -33,9 +38,19 @@ export interface AddOptions {
   readonly isPresent: (file: StoredFile) => boolean;
   /** Works that are done are pending again. @default false */
   readonly isRefresh?: boolean | undefined;
+  /** Works that have failed are pending again; those that a spent quota has stopped continue there. @default false */
+  readonly isRetry?: boolean | undefined;
   /** The queue of the first step of a work. @default one queue for all works */
   readonly queueOf?: ((work: Work) => string) | undefined;
 }
+
+/**
+ * - `merged`: the work was merged into the other one.
+ * - `absorbed`: the other work was merged into this one, which also gets its files.
+ * - `outdated`: the other work was merged meanwhile, with a third work or with this one. Nothing is changed, and
+ *   `update` returns which work has the identifiers.
+ */
+export type MergeResult = "merged" | "absorbed" | "outdated";
 
 /** Which works a manifest has, under which identifiers. */
 export interface ManifestWorks {
@@ -57,10 +72,10 @@ export interface ManifestWorks {
    */
   update(work: ListedWork, request?: AttemptOfRun): Promise<number | undefined>;
   /**
-   * Merges a work into another one, which gets its identifiers. False if the other work was merged meanwhile, with a
-   * third work or with this one. Then nothing is changed, and `update` returns which work has the identifiers.
+   * Makes one work of a work that this process has taken and of another one. The one that stays gets the identifiers of
+   * both. If the other work has no file and nothing resolves it now, this work stays: it may have found a copy.
    */
-  merge(work: ListedWork, into: number): Promise<boolean>;
+  merge(work: ListedWork, other: number): Promise<MergeResult>;
   /** `done`, `failed`, `pending`, or undefined if the manifest does not have the work. */
   stateOf(work: Work): Promise<string | undefined>;
 }
@@ -106,6 +121,17 @@ export function mergeTarget(id: unknown, mergedInto: (id: unknown) => unknown): 
     target = next;
   }
   return target;
+}
+
+/**
+ * Whether the other one of two works stays when they are merged: it has a file, or it is resolved, in the same run or by
+ * a worker of another one. Any other work would be the end of the search, because nothing continues it.
+ * @param other a row with the columns `state`, `run`, `taken_by` and `sha256`
+ * @param run the run of the work that was found to be the same
+ */
+export function staysInMerge(other: Row, run: unknown): boolean {
+  if (other["state"] === "pending") return other["run"] === run || other["taken_by"] !== null;
+  return other["state"] === "done" && other["sha256"] !== null;
 }
 
 /** The identifiers as JSON, without secrets. */

@@ -17,6 +17,9 @@ import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import { parsePostgresUrl } from "./postgres/postgres-url.ts";
 import { SqliteManifest } from "./sqlite/sqlite-manifest.ts";
 
+/** The state of a work after a failure: see `Manifest.fail`. */
+export type FailedState = "failed" | "done";
+
 export type RunPhase = "running" | "ended" | "interrupted";
 
 /** A run that workers can join. */
@@ -96,6 +99,8 @@ export interface Manifest {
    */
   complete(work: number, reason: DoneReason, message?: string): Promise<void>;
   /**
+   * A work has found no file. Returns its state: a work that has a file of an earlier run stays `done`, with the reason why
+   * the file could not be refreshed.
    * @param progress kept for `docstokg retry`, which then continues there. @default none
    * @param keepsProgress keeps the progress and the message that the manifest has, because the work is not in memory.
    * @default false
@@ -106,7 +111,7 @@ export interface Manifest {
     message: string | undefined,
     progress?: string,
     keepsProgress?: boolean,
-  ): Promise<void>;
+  ): Promise<FailedState>;
   /**
    * Forgets the incomplete files of works that are done or merged. Then calls `recoverParts` with the partial files of
    * processes that died, and again whenever the works of a dead process are taken over. During the call the works belong

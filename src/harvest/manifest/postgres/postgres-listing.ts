@@ -28,7 +28,7 @@ interface NewWork {
 interface KnownWork {
   readonly row: Row;
   readonly names: Set<string>;
-  next: { readonly state: string; readonly queue: string } | undefined;
+  next: { readonly state: string; readonly queue: string; readonly hasFile: boolean } | undefined;
 }
 
 type BatchWork = NewWork | KnownWork;
@@ -72,7 +72,8 @@ async function addBatch(
   }
   await insertNew(client, run, batch);
   await updateKnown(client, run, batch);
-  return counts;
+  const failedIds = knownIn(batch).flatMap(({ row, next }) => (next?.state === "failed" ? [Number(row["id"])] : []));
+  return { ...counts, failedIds };
 }
 
 /**
@@ -161,9 +162,11 @@ function assign(
   // The list names the work twice.
   if ("work" in found || found.next !== undefined || Number(found.row["run"]) === run) return undefined;
   const { state, file } = found.row;
-  const isPresent = file !== undefined && options.isRefresh !== true && options.isPresent(fileOfRow(file as Row));
-  const next = state === "failed" ? "failed" : state === "done" && isPresent ? "done" : "pending";
-  found.next = { state: next, queue };
+  const hasFile = file !== undefined && options.isPresent(fileOfRow(file as Row));
+  const isDone = state === "done" && hasFile && options.isRefresh !== true;
+  const staysFailed = state === "failed" && options.isRetry !== true;
+  const next = staysFailed ? "failed" : isDone ? "done" : "pending";
+  found.next = { state: next, queue, hasFile };
   return next === "done" ? "present" : next;
 }
 
@@ -201,29 +204,36 @@ async function insertNew(client: Queryable, run: number, { byKey }: Batch): Prom
   await insertNames(client, owned);
 }
 
-async function updateKnown(client: Queryable, run: number, { byKey }: Batch): Promise<void> {
-  const known = new Set([...byKey.values()].filter(each => "row" in each));
+function knownIn({ byKey }: Batch): readonly KnownWork[] {
+  return [...new Set(byKey.values())].filter(each => "row" in each);
+}
+
+async function updateKnown(client: Queryable, run: number, batch: Batch): Promise<void> {
+  const known = knownIn(batch);
   const idOf = ({ row }: KnownWork) => Number(row["id"]);
   await insertNames(
     client,
-    [...known].flatMap(each => [...each.names].map(name => ({ name, id: idOf(each) }))),
+    known.flatMap(each => [...each.names].map(name => ({ name, id: idOf(each) }))),
   );
-  const changed = [...known].filter(({ next }) => next !== undefined);
+  const changed = known.filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
   // A work that a worker has taken stays with that worker: only its run changes. Works that were merged in a circle are
-  // resolved again: see `mergeTarget`.
+  // resolved again: see `mergeTarget`. A file that is missing is no file of the work: if the work fails, it has none.
   await client.query(
     `UPDATE works SET run = $1, state = next.state,
        merged_into = CASE WHEN next.state = 'pending' THEN NULL ELSE merged_into END,
        queue = CASE WHEN taken_by IS NULL THEN next.queue ELSE works.queue END,
        not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END,
+       sha256 = CASE WHEN next.has_file THEN sha256 END,
        ended_ms = CASE WHEN next.state = 'pending' THEN NULL ELSE ${NOW_MS} END
-     FROM unnest($2::bigint[], $3::text[], $4::text[]) AS next (id, state, queue) WHERE works.id = next.id`,
+     FROM unnest($2::bigint[], $3::text[], $4::text[], $5::boolean[]) AS next (id, state, queue, has_file)
+     WHERE works.id = next.id`,
     [
       run,
       changed.map(idOf),
       changed.map(({ next }) => next?.state ?? ""),
       changed.map(({ next }) => next?.queue ?? ""),
+      changed.map(({ next }) => next?.hasFile === true),
     ],
   );
 }

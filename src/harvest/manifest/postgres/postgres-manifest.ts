@@ -2,7 +2,7 @@ import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
-import type { AttemptRecord, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
+import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
@@ -231,7 +231,7 @@ export class PostgresManifest implements Manifest {
     message: string | undefined,
     progress?: string,
     keepsProgress?: boolean,
-  ): Promise<void> {
+  ): Promise<FailedState> {
     return this.#results.fail(work, reason, message, progress, keepsProgress);
   }
 

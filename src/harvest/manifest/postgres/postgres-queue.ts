@@ -86,11 +86,19 @@ export class PostgresQueue implements ManifestQueue {
     return takenOfRows(rows);
   }
 
-  async takeAny(run: number, limit: number): Promise<readonly TakenWork[]> {
+  async takeLater(
+    run: number,
+    afterMs: number,
+    queues: readonly string[],
+    limit: number,
+  ): Promise<readonly TakenWork[]> {
     const { rows } = await this.#worker.take(
-      `WITH due AS (SELECT id FROM works WHERE ${IS_WAITING} LIMIT $2 FOR UPDATE SKIP LOCKED)
-       UPDATE works SET taken_by = $3 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
-      [run, limit],
+      `WITH later AS (
+         SELECT id FROM works
+         WHERE ${IS_WAITING} AND (not_before_ms > ${NOW_MS} + $2::bigint OR queue = ANY($3)) LIMIT $4
+         FOR UPDATE SKIP LOCKED)
+       UPDATE works SET taken_by = $5 FROM later WHERE works.id = later.id RETURNING ${RETURNED}`,
+      [run, Math.round(afterMs - this.#time.wallMs()), queues, limit],
     );
     return takenOfRows(rows);
   }

@@ -1,6 +1,6 @@
 import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
-import type { AttemptRecord } from "../manifest.ts";
+import type { AttemptRecord, FailedState } from "../manifest.ts";
 import { type DownloadedFile, type FinishedFile, fileOfRow } from "../manifest-files.ts";
 import { ATTEMPT_COLUMNS, attemptValues } from "./attempt-values.ts";
 import { finishStatement } from "./finish-statement.ts";
@@ -69,12 +69,20 @@ export class PostgresResults {
     message: string | undefined,
     progress?: string,
     keepsProgress = false,
-  ): Promise<void> {
-    await this.#worker.changeTaken(
+  ): Promise<FailedState> {
+    const rows = await this.#worker.apply(
       work,
-      `state = 'failed', reason = $3, message = coalesce($4, CASE WHEN $5 THEN message END), sha256 = NULL,
-         ended_ms = ${NOW_MS}, taken_by = NULL, progress = CASE WHEN $5 THEN progress ELSE $6 END`,
+      [
+        `failed AS (UPDATE works SET state = CASE WHEN sha256 IS NULL THEN 'failed' ELSE 'done' END, reason = $3,
+           message = coalesce($4, CASE WHEN $5 THEN message END), ended_ms = ${NOW_MS}, taken_by = NULL,
+           progress = CASE WHEN sha256 IS NOT NULL THEN NULL WHEN $5 THEN progress ELSE $6 END
+         WHERE id IN (SELECT id FROM changed) RETURNING state)`,
+      ],
+      "SELECT state FROM failed",
       [reason, message ?? null, keepsProgress, progress ?? null],
     );
+    // The reply was lost.
+    const [row] = rows ?? (await this.#connection.lookUp("SELECT state FROM works WHERE id = $1", [work]));
+    return row?.["state"] === "done" ? "done" : "failed";
   }
 }

@@ -81,7 +81,7 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
 
   test("a work keeps the identifiers of a work that another process has merged into it meanwhile", async t => {
     const { first, second, run, a, b } = await workersFor(t, server.url({ schema: "merged" }));
-    assert.equal(await second.works.merge({ ...b, ids: { ...b.ids, arxiv: "2401.00001" } }, a.id), true);
+    assert.equal(await second.works.merge({ ...b, ids: { ...b.ids, arxiv: "2401.00001" } }, a.id), "merged");
     const more = { ...a, ids: { ...a.ids, pmid: "1" } };
     assert.equal(await first.works.update(more, { run, attempt: ATTEMPT }), undefined);
     assert.equal((await server.query("SELECT * FROM merged.attempts")).length, 1, "the request is recorded once");

@@ -9,7 +9,9 @@ import {
   idNames,
   type ListedWork,
   type ManifestWorks,
+  type MergeResult,
   mergeTarget,
+  staysInMerge,
   storedIds,
 } from "../manifest-works.ts";
 import { attemptPart } from "./attempt-values.ts";
@@ -91,7 +93,8 @@ export class PostgresWorks implements ManifestWorks {
       // The source is forgotten too: a conditional request would say that the file has not changed.
       await client.query("DELETE FROM sources WHERE sha256 = ANY($1)", [sha256s]);
       const { rowCount } = await client.query(
-        `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL
+        `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
+           sha256 = CASE WHEN sha256 <> ALL($1) THEN sha256 END
          WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 = ANY($1))`,
         [sha256s],
       );
@@ -121,28 +124,25 @@ export class PostgresWorks implements ManifestWorks {
     }
   }
 
-  merge(work: ListedWork, into: number): Promise<boolean> {
+  merge(work: ListedWork, otherId: number): Promise<MergeResult> {
     return this.#connection.transaction(async client => {
       // Both rows are locked in one order: two workers may merge the same two works at the same time.
       const { rows } = await client.query(
-        "SELECT id, key, ids, merged_into FROM works WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE",
-        [[work.id, into]],
+        `SELECT id, key, ids, state, run, taken_by, sha256, merged_into FROM works WHERE id = ANY($1::bigint[])
+         ORDER BY id FOR UPDATE`,
+        [[work.id, otherId]],
       );
       await this.#worker.check(client, work.id);
-      const other = rows.find(row => row["id"] === into);
+      const [own, other] = [work.id, otherId].map(id => rows.find(row => row["id"] === id));
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
-      if (other === undefined) return false;
-      if (other["merged_into"] !== null && chainEnd(into, (await client.query(MERGE_CHAIN, [into])).rows) !== into)
-        return false;
-      await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [into, work.id]);
-      const ids = mergedJson(String(other["ids"]), storedIds(work.ids));
-      await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, into]);
-      await client.query(
-        `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
-           taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
-        [`the same work as ${other["key"]}`, into, work.id],
-      );
-      return true;
+      if (own === undefined || other === undefined || (await isMerged(client, other))) return "outdated";
+      if (staysInMerge(other, own["run"])) {
+        await mergeInto(client, other, { ...own, ids: storedIds(work.ids) });
+        return "merged";
+      }
+      await mergeInto(client, own, other);
+      await moveFiles(client, own, other);
+      return "absorbed";
     });
   }
 
@@ -180,6 +180,38 @@ export class PostgresWorks implements ManifestWorks {
   }
 }
 
+async function isMerged(client: Queryable, { id, merged_into: target }: Row): Promise<boolean> {
+  return target !== null && chainEnd(Number(id), (await client.query(MERGE_CHAIN, [Number(id)])).rows) !== id;
+}
+
+/** @param merged the other work, with the identifiers that it adds */
+async function mergeInto(client: Queryable, row: Row, merged: Row): Promise<void> {
+  const [id, mergedId] = [Number(row["id"]), Number(merged["id"])];
+  await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [id, mergedId]);
+  // Known identifiers are not replaced.
+  const ids = mergedJson(String(merged["ids"]), String(row["ids"]));
+  await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, id]);
+  await client.query(
+    `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
+       taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
+    [`the same work as ${row["key"]}`, id, mergedId],
+  );
+}
+
+async function moveFiles(client: Queryable, to: Row, from: Row): Promise<void> {
+  const ids = [Number(to["id"]), Number(from["id"])];
+  await client.query(
+    `UPDATE work_files SET work = $1 WHERE work = $2
+       AND sha256 NOT IN (SELECT sha256 FROM work_files WHERE work = $1)`,
+    ids,
+  );
+  await client.query(
+    `UPDATE works SET (sha256, url, resolver, licence, version) =
+       (SELECT sha256, url, resolver, licence, version FROM works WHERE id = $2) WHERE id = $1 AND sha256 IS NULL`,
+    ids,
+  );
+}
+
 /** The work that a work was merged into, by the rows of `MERGE_CHAIN`. */
 function chainEnd(id: number, chain: readonly Row[]): number {
   const mergedInto = new Map(chain.map(row => [row["id"], row["merged_into"]]));
@@ -190,7 +222,7 @@ function chainEnd(id: number, chain: readonly Row[]): number {
 function patched(before: WorkTexts, ids: string, metadata: string) {
   const known = mergedJson(before.metadata ?? "{}", metadata);
   const { title = null, year = null } = JSON.parse(known) as { readonly title?: string; readonly year?: number };
-  return { ids: mergedJson(before.ids, ids), metadata: known, title, year };
+  return { ids: mergedJson(ids, before.ids), metadata: known, title, year };
 }
 
 async function addFailed(

@@ -3,7 +3,7 @@ import { inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
-import type { AttemptRecord, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
+import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import {
@@ -92,8 +92,10 @@ export class SqliteManifest implements Manifest {
     );
     this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
-      `UPDATE works SET state = 'failed', reason = ?, message = coalesce(?, CASE WHEN ? THEN message END), sha256 = NULL,
-         ended_ms = ?, taken_by = NULL, progress = CASE WHEN ? THEN progress ELSE ? END WHERE id = ?`,
+      `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?1,
+         message = coalesce(?2, CASE WHEN ?3 THEN message END), ended_ms = ?4, taken_by = NULL,
+         progress = CASE WHEN sha256 IS NOT NULL THEN NULL WHEN ?3 THEN progress ELSE ?5 END
+       WHERE id = ?6 RETURNING state`,
     );
   }
 
@@ -196,10 +198,10 @@ export class SqliteManifest implements Manifest {
     message: string | undefined,
     progress?: string,
     keepsProgress = false,
-  ): Promise<void> {
+  ): Promise<FailedState> {
     const wallMs = this.#time.wallMs();
-    const keeps = keepsProgress ? 1 : 0;
-    this.#failed.run(reason, message ?? null, keeps, wallMs, keeps, progress ?? null, work);
+    const row = this.#failed.get(reason, message ?? null, keepsProgress ? 1 : 0, wallMs, progress ?? null, work);
+    return row?.["state"] === "done" ? "done" : "failed";
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {

@@ -13,7 +13,7 @@ import {
 export class SqliteQueue implements ManifestQueue {
   readonly #waiting: StatementSync;
   readonly #take: StatementSync;
-  readonly #takeAny: StatementSync;
+  readonly #takeLater: StatementSync;
   readonly #putOff: StatementSync;
   readonly #waitingIn: StatementSync;
 
@@ -28,8 +28,11 @@ export class SqliteQueue implements ManifestQueue {
          ORDER BY not_before_ms, id LIMIT ?4)
        RETURNING ${TAKEN_COLUMNS}`,
     );
-    this.#takeAny = db.prepare(
-      `UPDATE works SET taken_by = ?1 WHERE id IN (SELECT id FROM works WHERE ${isWaiting} LIMIT ?2) RETURNING ${TAKEN_COLUMNS}`,
+    this.#takeLater = db.prepare(
+      `UPDATE works SET taken_by = ?1 WHERE id IN (
+         SELECT id FROM works WHERE ${isWaiting}
+           AND (not_before_ms > ?2 OR queue IN (SELECT value FROM json_each(?3))) LIMIT ?4)
+       RETURNING ${TAKEN_COLUMNS}`,
     );
     this.#putOff = db.prepare(
       "UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL WHERE id = ?",
@@ -51,8 +54,13 @@ export class SqliteQueue implements ManifestQueue {
     return takenOfRows(this.#take.all(run, queue, nowMs, limit));
   }
 
-  async takeAny(run: number, limit: number): Promise<readonly TakenWork[]> {
-    return takenOfRows(this.#takeAny.all(run, limit));
+  async takeLater(
+    run: number,
+    afterMs: number,
+    queues: readonly string[],
+    limit: number,
+  ): Promise<readonly TakenWork[]> {
+    return takenOfRows(this.#takeLater.all(run, afterMs, JSON.stringify(queues), limit));
   }
 
   async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {

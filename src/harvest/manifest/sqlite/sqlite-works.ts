@@ -14,14 +14,16 @@ import {
   type ListedWork,
   listedMetadata,
   type ManifestWorks,
+  type MergeResult,
   mergeTarget,
+  staysInMerge,
   storedIds,
 } from "../manifest-works.ts";
 
 /** What a run does with a work of its list. */
 type ListedState =
   | { readonly state: "pending"; readonly queue: string }
-  | { readonly state: Exclude<keyof ListedCounts, "pending"> };
+  | { readonly state: Exclude<keyof ListedCounts, "pending">; readonly id: number };
 
 interface FoundWork {
   readonly row: Row;
@@ -44,6 +46,8 @@ export class SqliteWorks implements ManifestWorks {
   readonly #keep: StatementSync;
   readonly #update: StatementSync;
   readonly #merge: StatementSync;
+  readonly #moveFiles: StatementSync;
+  readonly #moveMainFile: StatementSync;
 
   constructor(db: DatabaseSync, time: Time, addAttempt: (work: number, request: AttemptOfRun) => void) {
     this.#db = db;
@@ -53,7 +57,8 @@ export class SqliteWorks implements ManifestWorks {
       `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (key) DO NOTHING`,
     );
-    const known = `SELECT works.id, key, state, run, merged_into, files.sha256, path, bytes, media_type, flag FROM works
+    const known = `SELECT works.id, key, ids, state, run, taken_by, merged_into, files.sha256, path, bytes, media_type, flag
+      FROM works
       LEFT JOIN files ON files.sha256 = works.sha256`;
     this.#byKey = db.prepare(`${known} WHERE key = ?`);
     this.#byRow = db.prepare(`${known} WHERE works.id = ?`);
@@ -63,29 +68,36 @@ export class SqliteWorks implements ManifestWorks {
     // Works that were merged in a circle are resolved again: see `mergeTarget`.
     this.#reopen = db.prepare(
       `UPDATE works SET run = ?, state = 'pending', queue = ?, not_before_ms = 0, taken_by = NULL, ended_ms = NULL,
-         merged_into = NULL WHERE id = ?`,
+         merged_into = NULL, sha256 = CASE WHEN ? THEN sha256 END WHERE id = ?`,
     );
     this.#keep = db.prepare("UPDATE works SET run = ?, ended_ms = ? WHERE id = ?");
-    // A patch, because another work may have been merged into this one meanwhile.
+    // A patch, because another work may have been merged into this one meanwhile. Known identifiers are not replaced.
     this.#update = db.prepare(
-      `UPDATE works SET ids = json_patch(ids, ?), title = coalesce(?, title), year = coalesce(?, year),
+      `UPDATE works SET ids = json_patch(?, ids), title = coalesce(?, title), year = coalesce(?, year),
          metadata = json_patch(coalesce(metadata, '{}'), ?) WHERE id = ?`,
     );
     this.#merge = db.prepare(
       `UPDATE works SET state = 'done', reason = 'merged', message = ?, merged_into = ?, progress = NULL, taken_by = NULL,
          ended_ms = ? WHERE id = ?`,
     );
+    this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ?");
+    this.#moveMainFile = db.prepare(
+      `UPDATE works SET (sha256, url, resolver, licence, version) =
+         (SELECT sha256, url, resolver, licence, version FROM works WHERE id = ?2) WHERE id = ?1 AND sha256 IS NULL`,
+    );
   }
 
   async add(run: number, works: readonly Work[], options: AddOptions): Promise<AddedWorks> {
     const queues = new Map<string, number>();
-    const counts = { pending: 0, present: 0, failed: 0, queues };
+    const failedIds: number[] = [];
+    const counts = { pending: 0, present: 0, failed: 0, failedIds, queues };
     const list = () => {
       for (const work of works) {
         const listed = this.#add(run, work, options);
         if (listed === undefined) continue;
         counts[listed.state] += 1;
         if (listed.state === "pending") queues.set(listed.queue, (queues.get(listed.queue) ?? 0) + 1);
+        if (listed.state === "failed") failedIds.push(listed.id);
       }
     };
     this.#inTransaction(list);
@@ -122,12 +134,13 @@ export class SqliteWorks implements ManifestWorks {
     // The source is forgotten too: a conditional request would say that the file has not changed.
     const forget = this.#db.prepare(`DELETE FROM sources WHERE sha256 IN (${damaged})`);
     const reopen = this.#db.prepare(
-      `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL
+      `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
+         sha256 = CASE WHEN sha256 NOT IN (${damaged}) THEN sha256 END
        WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 IN (${damaged}))`,
     );
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
       forget.run(JSON.stringify(sha256s));
-      return Number(reopen.run(JSON.stringify(sha256s)).changes);
+      return Number(reopen.run(JSON.stringify(sha256s), JSON.stringify(sha256s)).changes);
     });
   }
 
@@ -149,16 +162,26 @@ export class SqliteWorks implements ManifestWorks {
     return undefined;
   }
 
-  async merge(work: ListedWork, into: number): Promise<boolean> {
+  async merge(work: ListedWork, otherId: number): Promise<MergeResult> {
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
-      const other = this.#mergeTargetOf(this.#byRow.get(into));
+      const other = this.#mergeTargetOf(this.#byRow.get(otherId));
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
-      if (other === undefined || Number(other["id"]) !== into) return false;
-      this.#moveIds.run(into, work.id);
-      this.#update.run(storedIds(work.ids), null, null, "{}", into);
-      this.#merge.run(`the same work as ${other["key"]}`, into, this.#time.wallMs(), work.id);
-      return true;
+      if (other === undefined || Number(other["id"]) !== otherId) return "outdated";
+      if (staysInMerge(other, this.#byRow.get(work.id)?.["run"])) {
+        this.#mergeInto({ id: otherId, key: other["key"] }, work.id, storedIds(work.ids));
+        return "merged";
+      }
+      this.#mergeInto(work, otherId, String(other["ids"]));
+      this.#moveFiles.run(work.id, otherId);
+      this.#moveMainFile.run(work.id, otherId);
+      return "absorbed";
     });
+  }
+
+  #mergeInto({ id, key }: { readonly id: number; readonly key: unknown }, merged: number, ids: string): void {
+    this.#moveIds.run(id, merged);
+    this.#update.run(ids, null, null, "{}", id);
+    this.#merge.run(`the same work as ${key}`, id, this.#time.wallMs(), merged);
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
@@ -186,13 +209,15 @@ export class SqliteWorks implements ManifestWorks {
     // The list names the work twice.
     if (Number(row["run"]) === run) return undefined;
     const { state, sha256 } = row;
-    const isPresent = () => sha256 !== null && options.isPresent(fileOfRow(row));
-    if (state === "failed" || (state === "done" && options.isRefresh !== true && isPresent())) {
+    const hasFile = sha256 !== null && options.isPresent(fileOfRow(row));
+    const staysFailed = state === "failed" && options.isRetry !== true;
+    if (staysFailed || (state === "done" && options.isRefresh !== true && hasFile)) {
       this.#keep.run(run, this.#time.wallMs(), id);
-      return { state: state === "failed" ? "failed" : "present" };
+      return { state: staysFailed ? "failed" : "present", id };
     }
     const queue = options.queueOf?.(work) ?? "";
-    this.#reopen.run(run, queue, id);
+    // A file that is missing is no file of the work: if the work fails, it has none.
+    this.#reopen.run(run, queue, hasFile ? 1 : 0, id);
     return { state: "pending", queue };
   }
 

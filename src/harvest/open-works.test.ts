@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/temporary-folder.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { SqliteManifest } from "./manifest/sqlite/sqlite-manifest.ts";
+import { OpenWorks } from "./open-works.ts";
+import { SecretUrls } from "./secret-urls.ts";
+
+const HOUR_US = 3_600_000_000;
+
+test("works that another process has given back after the backlog was read do not fail with those that wait", async t => {
+  const time = new FakeTime();
+  const manifest = await SqliteManifest.open(join(temporaryFolder("open-works"), "manifest.sqlite"), time);
+  t.after(() => manifest.close());
+  const run = await manifest.beginRun("run");
+  const listed = ["1", "2"].map(pmid => ({ key: `pmid:${pmid}`, ids: { pmid } }));
+  await manifest.works.add(run, listed, { isPresent: () => true });
+  const [waiting] = await manifest.queue.take(run, "", time.wallMs(), 1);
+  const notBeforeMs = time.wallMs() + HOUR_US / 1000;
+  await manifest.queue.putOff(waiting?.work.id ?? 0, { queue: "x.example", notBeforeMs, progress: undefined });
+  const settled: string[] = [];
+  const open = new OpenWorks(
+    {
+      ...{ manifest, time, run, secretUrls: new SecretUrls(), filter: {}, maxOpen: 10, maxBreakerWaitMs: 1000 },
+      onSettled: ({ key }, state) => settled.push(`${key} ${state}`),
+    },
+    {
+      ...{ order: () => [], resolvers: [], formats: ["pdf"], pageReader: undefined, archive: undefined },
+      ...{ maxBreakerWaitMs: 1000, random: () => 0 },
+    },
+  );
+  const waitsAlone = () => open.backlog.add("x.example", 1, time.monotonicUs() + HOUR_US);
+  waitsAlone();
+  assert.equal(await open.failQuotaWaits(), true);
+  assert.deepEqual(settled, ["pmid:1 failed"]);
+  // Another process has settled the work that waits: only the other one is left, and it is loaded after a pause.
+  open.backlog.clear();
+  waitsAlone();
+  assert.equal(await open.failQuotaWaits(), false);
+  assert.deepEqual(settled, ["pmid:1 failed"]);
+  const pauseUs = open.nextUs(time.monotonicUs()) - time.monotonicUs();
+  assert.ok(pauseUs > 0 && pauseUs < 1_000_000, `${pauseUs}`);
+});
