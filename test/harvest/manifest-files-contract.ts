@@ -72,7 +72,7 @@ export function filesContract(open: OpenManifest): void {
     for (const { id } of all) await manifest.files.savePart({ ...record, work: id, file: `${id}.part` });
     await manifest.complete(complete.id, "ok");
     assert.equal((await manifest.files.knownDownload("x", complete.id)).part, undefined);
-    assert.equal(await manifest.works.merge(merged, pending.id), true);
+    assert.equal(await manifest.works.merge(merged, pending.id), "merged");
     await manifest.fail(failed.id, "network", undefined);
     await manifest.recover(async () => undefined);
     const left = await Promise.all(all.map(async ({ id }) => (await manifest.files.knownDownload("x", id)).part?.work));

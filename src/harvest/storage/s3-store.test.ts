@@ -63,7 +63,7 @@ test("files are in the bucket under their hashes, with their type, and equal byt
     [],
   );
   const again = await runFor(t, folder, options);
-  assert.deepEqual(await again.run.addWorks(works), { pending: 0, present: 4, failed: 0 });
+  assert.deepEqual(await again.run.addWorks(works), { pending: 0, present: 4, failed: 0, failedIds: [] });
 });
 
 test("damage of objects is found by their bytes, and a changed object can be set aside", async t => {
