@@ -42,7 +42,9 @@ export class CostLeases {
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #isExchanging = false;
+  #lastExchange: Promise<void> | undefined;
   #isScheduled = false;
+  #isClosed = false;
   /** Something has to be exchanged that the last exchange did not include. */
   #isDue = false;
   #renewal: Timer | undefined;
@@ -125,8 +127,10 @@ export class CostLeases {
     return this.#changes.splice(0);
   }
 
-  /** Returns all amounts. The store is closed by the unit leases. */
+  /** Returns all amounts, also those of an exchange in flight. The store is closed by the unit leases. */
   async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#lastExchange?.catch(() => undefined);
     this.#renewal?.cancel();
     this.#retry?.cancel();
     for (const cost of this.#leased.keys()) this.#settle(cost, 0, cost.unitLease?.leasedUnits ?? 0);
@@ -175,7 +179,7 @@ export class CostLeases {
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      void this.#exchange();
+      if (!this.#isClosed) this.#lastExchange = this.#exchange();
     });
   }
 

@@ -57,7 +57,9 @@ export class UnitLeases {
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
+  readonly #exchanges = new Set<Promise<void>>();
   #isScheduled = false;
+  #isClosed = false;
   /** Whether settlements must be sent without waiting for the next request of units. */
   #isDue = false;
 
@@ -193,10 +195,13 @@ export class UnitLeases {
     else this.#outage.probeLater(false);
   }
 
-  /** Returns all units and closes the store. */
+  /** Returns all units, also those of exchanges in flight, and closes the store. */
   async close(): Promise<void> {
-    this.#pace.close();
+    this.#isClosed = true;
     this.#outage.close();
+    // The store bounds the time that each of them takes. Their replies may set timers, so these are cancelled later.
+    await Promise.allSettled(this.#exchanges);
+    this.#pace.close();
     this.#spare.close();
     this.#units.close();
     const last = this.#units.takeSettlements();
@@ -232,7 +237,9 @@ export class UnitLeases {
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      void this.#exchange();
+      if (this.#isClosed) return;
+      const exchange = this.#exchange().finally(() => this.#exchanges.delete(exchange));
+      this.#exchanges.add(exchange);
     });
   }
 
