@@ -268,7 +268,10 @@ export class UnitLeases {
       this.#pace.replied(this.#time.monotonicUs() - sentUs);
       reports?.delivered(this.#time.monotonicUs());
       for (const { lease } of settlements) lease.contactUs = this.#time.monotonicUs();
-      this.#storeRestored();
+      this.#outage.reached(this.#store.processes);
+      // An outage that began meanwhile goes on: the store does not have the reports of it.
+      const isOutdated = away !== this.#outage.away;
+      if (!isOutdated) this.#storeRestored();
       for (const [index, request] of requests.entries()) {
         this.#applyReply(request, replies[index], sentUs);
         this.#requests.replied(request, replies[index]);
@@ -276,7 +279,9 @@ export class UnitLeases {
       }
       this.#dropOutdated(roleBudgets, sentUs, version);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
-      this.#handleLostData(lost, sentUs);
+      this.#handleLostData(lost, sentUs, isOutdated);
+      // The probe was not sent while this exchange was in flight.
+      if (isOutdated) this.#scheduleExchange();
     } catch (error) {
       unreported?.failed();
       this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
@@ -385,10 +390,13 @@ export class UnitLeases {
     for (const roleBudget of roleBudgets) this.#units.leaseOf(roleBudget).notBeforeUs = 0;
   }
 
-  /** The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. */
-  #handleLostData(lost: readonly RoleBudget[], sentUs: number): void {
+  /**
+   * The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. In an
+   * outage that began meanwhile (`isOutdated`), the probe reports the use.
+   */
+  #handleLostData(lost: readonly RoleBudget[], sentUs: number, isOutdated: boolean): void {
     if (lost.length === 0) return;
-    if (this.#time.monotonicUs() - sentUs >= LATE_US) {
+    if (isOutdated || this.#time.monotonicUs() - sentUs >= LATE_US) {
       for (const roleBudget of lost) this.#dropReply(roleBudget);
       return;
     }
@@ -423,7 +431,6 @@ export class UnitLeases {
   }
 
   #storeRestored(): void {
-    this.#outage.reached(this.#store.processes);
     if (this.#outage.away === undefined) return;
     if (!this.#outage.isQuiet) {
       this.#outage.probeWhenQuiet();
