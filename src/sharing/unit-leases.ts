@@ -433,7 +433,7 @@ export class UnitLeases {
   #storeRestored(): void {
     if (this.#outage.away === undefined) return;
     if (!this.#outage.isQuiet) {
-      this.#outage.probeWhenQuiet();
+      this.#outage.probeWhenQuiet(this.#awaiting.size > 0);
       return;
     }
     this.#outage.end();
