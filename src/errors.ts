@@ -13,7 +13,7 @@
  *   ├─ DeadlineExceededError      DOCSTOKG_DEADLINE         the call's `deadlineMs` has passed
  *   ├─ BodyUnreadError            DOCSTOKG_BODY_UNREAD      the caller did not read the response body in time
  *   ├─ RedirectError              DOCSTOKG_REDIRECT         a redirect loop, too many redirects, or a bad target
- *   └─ HubClosedError             DOCSTOKG_CLOSED           the hub was closed
+ *   └─ HubClosedError             DOCSTOKG_CLOSED           the hub or the limiter was closed
  *
  * Deliberately not among them: an abort by the caller (the signal's own reason is thrown) and an invalid argument
  * (a TypeError or RangeError that names the option and its value).
@@ -180,7 +180,7 @@ export class RedirectError extends DocstokgError {
   readonly code = "DOCSTOKG_REDIRECT";
 }
 
-/** The hub was closed with `hub.close()` or `hub.destroy()`. */
+/** The hub was closed with `close()` or `destroy()`, or a `RateLimiter` with a shared store with `close()`. */
 export class HubClosedError extends DocstokgError {
   override readonly name = "HubClosedError";
   readonly code = "DOCSTOKG_CLOSED";

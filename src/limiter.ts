@@ -3,6 +3,7 @@ export {
   BusyError,
   ConfigError,
   type Constraint,
+  HubClosedError,
   isDocstokgError,
   RateLimitExceeded,
   RejectedError,

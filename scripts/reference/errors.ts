@@ -159,7 +159,7 @@ const ERRORS: Readonly<Record<DocstokgErrorCode, ErrorAdvice>> = {
   },
   DOCSTOKG_CLOSED: {
     examples: [new HubClosedError()],
-    advice: ["Close the hub after the last call has ended, or make a new hub with `createHub`."],
+    advice: ["Close the hub or the limiter after the last call has ended, or make a new one."],
   },
 };
 

@@ -100,6 +100,14 @@ export class GateQueues {
     if (!waiter.roleBudget.policy.isShadow) queues.changed(waiter.roleBudget);
   }
 
+  /** Removes every request, in order of arrival. */
+  removeAll(): readonly Waiter[] {
+    const { queues, breakerQueue } = this.#deps;
+    const blocked = [...(breakerQueue?.waiters() ?? [])];
+    for (const waiter of blocked) breakerQueue?.leave(waiter);
+    return [...queues.removeAll(), ...blocked].toSorted((a, b) => a.number - b.number);
+  }
+
   /** Removes a request that ends without a grant. The requests that it blocked are served later, by `serve`. */
   leave(waiter: Waiter): void {
     const { breakerQueue, queues } = this.#deps;

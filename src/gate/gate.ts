@@ -1,7 +1,7 @@
 import type { Breakers, HeldOwner } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
-import { type Constraint, decidedByText, explainRejection, RejectedError } from "../errors.ts";
+import { type Constraint, decidedByText, explainRejection, HubClosedError, RejectedError } from "../errors.ts";
 import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import { type EntryRequest, leftOfBoundMs } from "../limiter/entry-request.ts";
@@ -70,6 +70,7 @@ export class Gate {
   readonly #tuner: Tuner;
   readonly #issuer: GrantIssuer;
   readonly #waiting: WaitingRequests;
+  #isClosed = false;
 
   constructor(limits: LimitPolicies, time: Time, options: GateOptions = {}) {
     const { listener, breakers: registry, store, breakerStore = store, random = Math.random, keptKeys, warn } = options;
@@ -109,6 +110,7 @@ export class Gate {
 
   /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
   tryEnter(request: EntryRequest): Grant | undefined {
+    this.#checkOpen();
     const roleBudget = this.#roleBudgets.of(request);
     const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
@@ -137,8 +139,8 @@ export class Gate {
   }
 
   /**
-   * The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError or the
-   * signal's reason.
+   * The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError, a
+   * HubClosedError or the signal's reason.
    */
   enter(request: EntryRequest): Grant | Promise<Grant> {
     try {
@@ -167,6 +169,7 @@ export class Gate {
   }
 
   #enter(request: EntryRequest): Grant | Promise<Grant> {
+    this.#checkOpen();
     checkBounds(request);
     request.signal?.throwIfAborted();
     const roleBudget = this.#roleBudgets.of(request);
@@ -274,10 +277,20 @@ export class Gate {
   }
 
   /**
-   * Returns leased units and slots to the store and publishes pending breaker records. No request may enter afterwards.
+   * Returns leased units and slots to the store and publishes pending breaker records. Without a store that shares
+   * limits, requests go on. With one, waiting and later requests reject with a HubClosedError: no process would count
+   * them.
    */
   async close(): Promise<void> {
+    if (this.#roleBudgets.isShared && !this.#isClosed) {
+      this.#isClosed = true;
+      this.#waiting.close(new HubClosedError("the limiter was closed while the request waited"));
+    }
     await this.#peers?.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new HubClosedError("the limiter is closed: it accepts no more requests");
   }
 
   /** These processes that share the store have ended: their leases end now, and not at their time. */

@@ -206,7 +206,10 @@ export class RateLimiter {
     this.#gate.reload(withoutBackend(limits));
   }
 
-  /** Returns all leases to the store and closes the store. No request may be made afterwards. */
+  /**
+   * Returns all leases to the store and closes the store. Requests that wait, and later ones, reject with a
+   * HubClosedError. Without a shared store it does nothing.
+   */
   async close(): Promise<void> {
     await this.#gate.close();
   }

@@ -56,6 +56,7 @@ export class WaitingRequests {
   readonly #outageLimits: OutageLimits;
   readonly #limitOrders: LimitOrders;
   #isServing = false;
+  #isClosed = false;
 
   constructor(deps: WaitingRequestsDeps) {
     this.#deps = deps;
@@ -135,8 +136,20 @@ export class WaitingRequests {
     this.#bounds.judgeLater();
   }
 
+  /** Ends every request with `reason`. From now on a store that does not answer is not reported: it may be closed. */
+  close(reason: unknown): void {
+    const { emitter, time } = this.#deps;
+    this.#isClosed = true;
+    // All have left before the first event: listeners may call the gate.
+    const waiters = this.#gateQueues.removeAll().filter(waiter => waiter.end());
+    for (const waiter of waiters) waiter.refused(reason);
+    const nowUs = time.monotonicUs();
+    for (const waiter of waiters) emitter.aborted(waiter.roleBudget, waiter.charge, waiter.waitedMs(nowUs));
+  }
+
   #applyPeerChange(change: PeerChange): void {
     const { queues, breakerQueue, emitter } = this.#deps;
+    if (change.kind === "store" && this.#isClosed) return;
     if (change.kind === "ready") queues.unpark(change.roleBudget);
     else if (change.kind === "earlier") queues.paceChanged(change.roleBudget);
     else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);

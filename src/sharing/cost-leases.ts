@@ -8,6 +8,7 @@ import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type Stor
 import type { Time, Timer } from "../time/time.ts";
 import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
+import { MAX_PARTS, takeFirst } from "./exchange-parts.ts";
 import type { PeerChange } from "./peer-change.ts";
 
 /** As with leased units, a leased amount that is not used within this time is returned. */
@@ -42,7 +43,9 @@ export class CostLeases {
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #isExchanging = false;
+  #lastExchange: Promise<void> | undefined;
   #isScheduled = false;
+  #isClosed = false;
   /** Something has to be exchanged that the last exchange did not include. */
   #isDue = false;
   #renewal: Timer | undefined;
@@ -125,14 +128,18 @@ export class CostLeases {
     return this.#changes.splice(0);
   }
 
-  /** Returns all amounts. The store is closed by the unit leases. */
+  /** Returns all amounts, also those of an exchange in flight. The store is closed by the unit leases. */
   async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#lastExchange?.catch(() => undefined);
     this.#renewal?.cancel();
     this.#retry?.cancel();
     for (const cost of this.#leased.keys()) this.#settle(cost, 0, cost.unitLease?.leasedUnits ?? 0);
-    const last = this.#settlements.splice(0);
-    // If the store is away, the amounts return when the lease expires.
-    if (last.length > 0) await this.#store.exchange(last, []).catch(() => undefined);
+    try {
+      while (this.#settlements.length > 0) await this.#store.exchange(this.#settlements.splice(0, MAX_PARTS), []);
+    } catch {
+      // If the store is away, the amounts return when the lease expires.
+    }
   }
 
   #missing(roleBudget: RoleBudget, costs: Costs, nowUs: number): readonly CostLog[] {
@@ -175,18 +182,17 @@ export class CostLeases {
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      void this.#exchange();
+      if (!this.#isClosed) this.#lastExchange = this.#exchange();
     });
   }
 
   async #exchange(): Promise<void> {
     if (this.#isAway()) return;
-    const settlements = this.#settlements.splice(0);
-    const wanted = [...this.#wanted.values()];
+    const settlements = this.#settlements.splice(0, MAX_PARTS);
+    const wanted = takeFirst(this.#wanted, MAX_PARTS).map(([, want]) => want);
     const debts = [...this.#debts.values()];
     if (settlements.length + wanted.length + debts.length === 0) return;
-    this.#wanted.clear();
-    this.#isDue = false;
+    this.#isDue = this.#settlements.length + this.#wanted.size > 0;
     this.#isExchanging = true;
     const version = this.#limitsVersion;
     const sentUs = this.#time.monotonicUs();

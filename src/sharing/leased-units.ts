@@ -3,6 +3,7 @@ import { UnitLease } from "../limiter/unit-lease.ts";
 import { LEASE_MS, type Settlement } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
+import { takeFirst } from "./exchange-parts.ts";
 
 /** A settlement, and the lease that it is part of. */
 export interface LeaseSettlement extends Settlement {
@@ -78,10 +79,9 @@ export class LeasedUnits {
     return this.#settlements.size > 0;
   }
 
-  takeSettlements(): readonly LeaseSettlement[] {
-    const settlements = [...this.#settlements.values()];
-    this.#settlements.clear();
-    return settlements;
+  /** At most `most` settlements, the oldest first. */
+  takeSettlements(most: number): readonly LeaseSettlement[] {
+    return takeFirst(this.#settlements, most).map(([, settlement]) => settlement);
   }
 
   /** The store could not be reached: these settlements are still to be made. */

@@ -3,6 +3,7 @@ import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { knownUse, saidUse } from "../limiter/shared-use.ts";
 import type { ClaimUse, StoreClaim, UseReport } from "../stores/store.ts";
+import { takeFirst } from "./exchange-parts.ts";
 
 /** The last reported use is remembered for at most this many role budgets. The oldest is dropped first. */
 const KNOWN_MAX = 4096;
@@ -19,7 +20,7 @@ function added(sum: UnleasedUnits = NONE_SENT, units: number, lastUs: number): U
   return units === 0 ? sum : { units: sum.units + units, lastUs: Math.max(sum.lastUs, lastUs) };
 }
 
-/** Reports that were taken for an exchange: exactly one of the two functions is to be called. */
+/** Reports that were taken for one exchange: exactly one of the two functions is to be called. */
 export interface TakenReports {
   readonly reports: readonly UseReport[];
   /** The store has the reports; its reply arrived at `atUs`. */
@@ -29,16 +30,23 @@ export interface TakenReports {
 
 /**
  * What this process has to report about shared budgets: units that it sent without a lease, and, in case the store has
- * lost its data, the use that the store has reported before.
+ * lost its data, the use that the store has reported before. Reports are collected, and then taken in parts.
  */
 export class SharedUseReports {
   #sent = new Map<RoleBudget, UnleasedUnits>();
   /** Units that budgets have taken over from others since a reload, and that are not reported yet. */
   #takenOver: readonly TakenOver[] = [];
   readonly #known = new Set<RoleBudget>();
+  /** Collected and not taken yet. */
+  readonly #collected = new Map<RoleBudget, UnleasedUnits>();
 
   get hasSent(): boolean {
     return this.#sent.size + this.#takenOver.length > 0;
+  }
+
+  /** Whether reports were collected that `take` has not returned yet. */
+  get hasCollected(): boolean {
+    return this.#collected.size + this.#takenOver.length > 0;
   }
 
   /** Since a reload, the budget counts units that the store does not count for it. */
@@ -61,32 +69,48 @@ export class SharedUseReports {
     }
   }
 
-  take(nowUs: number): TakenReports {
-    const sent = this.#sent;
-    const takenOver = this.#takenOver;
-    this.#sent = new Map();
-    this.#takenOver = [];
-    const reported = new Map<Budget, { keys: readonly string[]; sent: UnleasedUnits | undefined }>();
-    for (const roleBudget of new Set([...sent.keys(), ...this.#known])) {
+  /** Collects the units that were sent, to be taken first, and with `withKnown` also all use that is known. */
+  collect(withKnown: boolean): void {
+    const before = [...this.#collected];
+    this.#collected.clear();
+    for (const [roleBudget, { units, lastUs }] of [...this.#sent, ...before]) this.#collect(roleBudget, units, lastUs);
+    this.#sent.clear();
+    if (withKnown) for (const roleBudget of this.#known) this.#collect(roleBudget, 0, 0);
+  }
+
+  /** The next collected reports, of at most `most` role budgets. */
+  take(nowUs: number, most: number): TakenReports {
+    const sent = takeFirst(this.#collected, most);
+    const takenOver = this.#takenOver.slice(0, most - sent.length);
+    this.#takenOver = this.#takenOver.slice(takenOver.length);
+    const reported = new Map<Budget, { keys: readonly string[]; sent: UnleasedUnits }>();
+    for (const [roleBudget, { units, lastUs }] of sent) {
       const budgets = sharedBudgets(roleBudget);
       const keys = budgets.map(({ storeKey }) => storeKey);
-      for (const budget of budgets) {
-        const { units = 0, lastUs = 0 } = sent.get(roleBudget) ?? {};
+      for (const budget of budgets)
         reported.set(budget, { keys, sent: added(reported.get(budget)?.sent, units, lastUs) });
-      }
     }
     for (const { budget, roleBudget, units } of takenOver) {
       const keys = sharedBudgets(roleBudget).map(({ storeKey }) => storeKey);
       reported.set(budget, { keys, sent: added(reported.get(budget)?.sent, units, nowUs) });
     }
-    const reports = Array.from(reported, ([budget, { keys, sent: { units, lastUs } = NONE_SENT }]) => ({
-      claim: claimOf(budget, nowUs),
-      keys,
-      sent: units,
-      sentAgoUs: units > 0 ? Math.max(0, nowUs - lastUs) : 0,
-      known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
-      lastReplied: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
-    }));
+    const reports = Array.from(
+      reported,
+      ([
+        budget,
+        {
+          keys,
+          sent: { units, lastUs },
+        },
+      ]) => ({
+        claim: claimOf(budget, nowUs),
+        keys,
+        sent: units,
+        sentAgoUs: units > 0 ? Math.max(0, nowUs - lastUs) : 0,
+        known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
+        lastReplied: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
+      }),
+    );
     return {
       reports,
       delivered: atUs => {
@@ -98,10 +122,14 @@ export class SharedUseReports {
         }
       },
       failed: () => {
-        for (const [roleBudget, units] of sent) this.sent(roleBudget, units);
+        for (const [roleBudget, { units, lastUs }] of sent) this.#collect(roleBudget, units, lastUs);
         this.#takenOver = [...takenOver, ...this.#takenOver];
       },
     };
+  }
+
+  #collect(roleBudget: RoleBudget, units: number, lastUs: number): void {
+    this.#collected.set(roleBudget, added(this.#collected.get(roleBudget), units, lastUs));
   }
 }
 

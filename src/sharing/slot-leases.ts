@@ -5,7 +5,7 @@ import {
   slotsExpiryUs,
   WAITING_TTL_US,
 } from "../core/limits/shared-slots.ts";
-import { StoreError } from "../errors.ts";
+import type { StoreError } from "../errors.ts";
 import type { Budget } from "../limiter/budget.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { LEASE_MS, type Store } from "../stores/store.ts";
@@ -52,6 +52,7 @@ export class SlotLeases {
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
   readonly #leases = new Map<Budget, SlotLease>();
+  readonly #exchanges = new Set<Promise<void>>();
   #renewal: Timer | undefined;
   #isClosed = false;
 
@@ -106,20 +107,14 @@ export class SlotLeases {
     return this.#changes.splice(0);
   }
 
-  /**
-   * Returns all slots. Replies that arrive later have no effect. For requests that still wait the store is away from now
-   * on.
-   */
+  /** Returns all slots, also those of exchanges in flight. No request may wait for a slot any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#renewal?.cancel();
     const leases = [...this.#leases];
     for (const [budget, lease] of leases) this.#drop(budget, lease);
-    if (leases.some(([, { waiting }]) => waiting.size > 0)) {
-      const away = { processes: 1, error: new StoreError("the store is closed") };
-      this.#changes.push({ kind: "store", shares: "limits", away });
-      for (const [, lease] of leases) this.#notify(lease);
-    }
+    // A change that the store applies again, because another process was faster, must not follow the last one.
+    await Promise.allSettled(this.#exchanges);
     // If the store is away, the slots return when the lease expires.
     await Promise.all(leases.map(([budget]) => this.#update(budget, 0, 0).catch(() => undefined)));
   }
@@ -143,11 +138,14 @@ export class SlotLeases {
     if (lease.isRequesting || isTooEarly || this.#isClosed) return;
     lease.isRequesting = true;
     // In a microtask, so that everything of the present turn of the event loop goes in one exchange.
-    queueMicrotask(() => void this.#exchange(budget, lease));
+    queueMicrotask(() => {
+      if (this.#isClosed) return;
+      const exchange = this.#exchange(budget, lease).finally(() => this.#exchanges.delete(exchange));
+      this.#exchanges.add(exchange);
+    });
   }
 
   async #exchange(budget: Budget, lease: SlotLease): Promise<void> {
-    if (this.#isClosed) return;
     const { wanted } = lease;
     lease.isDue = false;
     lease.wanted = 0;

@@ -246,7 +246,7 @@ test("a store that answers counts as back half a second after another call has f
   const probesMs: number[] = [];
   const probe = () => {
     probesMs.push(time.monotonicUs() / 1000);
-    if (!outage.isQuiet) outage.probeWhenQuiet();
+    if (!outage.isQuiet) outage.probeWhenQuiet(true);
   };
   const policy = () => ({ mode: "wait", fleetSize: undefined }) as const;
   const outage: StoreOutage = new StoreOutage({ time, random: () => 1, policy, probe });
@@ -258,8 +258,22 @@ test("a store that answers counts as back half a second after another call has f
   assert.deepEqual(probesMs, [800]);
   outage.close();
   outage.failedElsewhere(new StoreError("x"));
-  outage.probeWhenQuiet();
+  outage.probeWhenQuiet(true);
   assert.equal(time.armedTimers, 0, "a closed store is not asked again");
+});
+
+test("a store that answers some calls and refuses others keeps a program alive only while requests wait for it", () => {
+  const time = new ReferencedTime();
+  const policy = () => ({ mode: "share", fleetSize: undefined }) as const;
+  const outage = new StoreOutage({ time, random: () => 1, policy, probe: () => undefined });
+  outage.failedElsewhere(new StoreError("x"));
+  outage.probeWhenQuiet(false);
+  assert.equal(time.armedTimers, 1);
+  assert.equal(time.referenced.size, 0);
+  outage.probeLater(true);
+  assert.equal(time.referenced.size, 1);
+  outage.probeWhenQuiet(true);
+  assert.equal(time.referenced.size, 1);
 });
 
 test("a store that has lost its data is tried at once, and one that loses them again within a second after a pause", async () => {

@@ -50,7 +50,6 @@ export class StoreOutage {
   readonly #options: StoreOutageOptions;
   readonly #processCount = new RecentMaximum();
   #away: StoreAway | undefined;
-  #sinceUs = 0;
   #contactUs = Number.NEGATIVE_INFINITY;
   #failedUs = Number.NEGATIVE_INFINITY;
   #lostUs = Number.NEGATIVE_INFINITY;
@@ -64,11 +63,6 @@ export class StoreOutage {
 
   get away(): StoreAway | undefined {
     return this.#away;
-  }
-
-  /** When this process noticed that the store is away. */
-  get sinceUs(): number {
-    return this.#sinceUs;
   }
 
   /** Whether requests are sent without leases, within this process's share of the limits. */
@@ -101,7 +95,6 @@ export class StoreOutage {
     const isUncounted = mode === "share" && processes === undefined;
     const modeInForce = isUnusable ? "refuse" : isUncounted ? "wait" : mode;
     this.#away = { mode: modeInForce, processes: processes ?? 1, isUncounted, hasLostData, isUnusable, error };
-    this.#sinceUs = nowUs;
     return true;
   }
 
@@ -130,7 +123,7 @@ export class StoreOutage {
     return nowUs >= this.#probeUs;
   }
 
-  /** Tries the store again soon. `keepsAlive`: requests wait for it, so the program must not end before. */
+  /** Tries the store again soon. `keepsAlive`: requests wait for it, so the program must not end before (law S8). */
   probeLater(keepsAlive: boolean): void {
     if (this.#away === undefined || this.#isClosed) return;
     if (this.#timer !== undefined) {
@@ -140,23 +133,23 @@ export class StoreOutage {
     const { time, random } = this.#options;
     const pauseMs = Math.max(0, this.#probeUs - time.monotonicUs()) / 1000;
     // Up to twice as long, so that the processes do not all try at once.
-    this.#timer = this.#probeAfter(pauseMs * (1 + random()));
-    if (!keepsAlive) this.#timer.unref?.();
+    this.#probeAfter(pauseMs * (1 + random()), keepsAlive);
   }
 
   /** The store has answered, but another call has failed a moment ago: the store is asked again `QUIET_US` after that. */
-  probeWhenQuiet(): void {
+  probeWhenQuiet(keepsAlive: boolean): void {
     if (this.#isClosed) return;
     this.#probeUs = this.#failedUs + QUIET_US;
     this.#timer?.cancel();
-    this.#timer = this.#probeAfter((this.#probeUs - this.#options.time.monotonicUs()) / 1000);
+    this.#probeAfter((this.#probeUs - this.#options.time.monotonicUs()) / 1000, keepsAlive);
   }
 
-  #probeAfter(ms: number): Timer {
-    return this.#options.time.setTimer(ms, () => {
+  #probeAfter(ms: number, keepsAlive: boolean): void {
+    this.#timer = this.#options.time.setTimer(ms, () => {
       this.#timer = undefined;
       this.#options.probe();
     });
+    if (!keepsAlive) this.#timer.unref?.();
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import { USE_WITHIN_US } from "../limiter/shared-use.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type UseReport } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
+import { MAX_PARTS } from "./exchange-parts.ts";
 import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
@@ -34,7 +35,7 @@ export interface UnitLeasesOptions {
 }
 
 /**
- * Leases units from the shared store. Everything that has accumulated since the last call goes in one exchange, and
+ * Leases units from the shared store. What has accumulated since the last call goes in one exchange of bounded size, and
  * only one exchange is in flight, or a few with a slow store. While the store is away nothing is leased: requests are
  * sent on this process's share of the limits, wait or are refused, as the policy says (law S4). The store is tried again
  * every half second. After each exchange it calls `wake`, and `takeChanges` says what has changed.
@@ -47,6 +48,10 @@ export class UnitLeases {
   readonly #onRequest: ((roleBudget: RoleBudget) => void) | undefined;
   readonly #outage: StoreOutage;
   readonly #reports = new SharedUseReports();
+  /** The outage for which the use that is known was collected. */
+  #collectedFor: StoreAway | undefined;
+  /** Whether the last exchange has failed. */
+  #hasFailed = false;
   readonly #pace: RequestPace;
   readonly #changes: PeerChange[] = [];
   readonly #units: LeasedUnits;
@@ -59,7 +64,9 @@ export class UnitLeases {
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
+  readonly #exchanges = new Set<Promise<void>>();
   #isScheduled = false;
+  #isClosed = false;
   /** Whether settlements must be sent without waiting for the next request of units. */
   #isDue = false;
 
@@ -200,17 +207,28 @@ export class UnitLeases {
     else this.#outage.probeLater(false);
   }
 
-  /** Returns all units and closes the store. */
+  /** Returns all units, also those of exchanges in flight, and closes the store. */
   async close(): Promise<void> {
-    this.#pace.close();
+    this.#isClosed = true;
     this.#outage.close();
+    // The store bounds the time that each of them takes. Their replies may set timers, so these are cancelled later.
+    await Promise.allSettled(this.#exchanges);
+    this.#pace.close();
     this.#spare.close();
     this.#units.close();
-    const last = this.#units.takeSettlements();
-    // If the store is away, the units return when the lease expires.
-    if (last.length > 0 && this.#outage.away === undefined)
-      await this.#store.exchange(last.map(plainSettlement), []).catch(() => undefined);
+    await this.#returnAll();
     await this.#store.close();
+  }
+
+  /** If the store is away, the units return when the lease expires. */
+  async #returnAll(): Promise<void> {
+    if (this.#outage.away !== undefined) return;
+    try {
+      while (this.#units.hasSettlements)
+        await this.#store.exchange(this.#units.takeSettlements(MAX_PARTS).map(plainSettlement), []);
+    } catch {
+      // The store does not answer: as if it were away.
+    }
   }
 
   #request(roleBudget: RoleBudget, least: number, wanted: number): void {
@@ -239,7 +257,9 @@ export class UnitLeases {
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      void this.#exchange();
+      if (this.#isClosed) return;
+      const exchange = this.#exchange().finally(() => this.#exchanges.delete(exchange));
+      this.#exchanges.add(exchange);
     });
   }
 
@@ -254,12 +274,17 @@ export class UnitLeases {
     }
     const sentUs = this.#time.monotonicUs();
     const version = this.#limitsVersion;
-    const reports = away !== undefined || this.#reports.hasSent ? this.#reports.take(sentUs) : undefined;
+    this.#collectReports(away);
+    const reports =
+      away !== undefined || this.#reports.hasCollected ? this.#reports.take(sentUs, MAX_PARTS) : undefined;
     if (!this.#units.hasSettlements && this.#requests.size === 0 && reports === undefined) return;
-    const settlements = this.#units.takeSettlements();
-    this.#isDue = false;
-    const requests = this.#requests.take(sentUs);
+    const settlements = this.#units.takeSettlements(MAX_PARTS);
+    this.#isDue = this.#units.hasSettlements;
+    // No unit is leased before the store has all reports.
+    const requests = this.#reports.hasCollected ? [] : this.#requests.take(sentUs, MAX_PARTS);
     const roleBudgets = requests.map(({ roleBudget }) => roleBudget);
+    // A slow store gets several parts at once.
+    if (this.#hasMore) this.#scheduleExchange();
     // What the store does not have yet. A reply that cannot be applied shows that it has everything.
     let [unsettled, unreported] = [settlements, reports];
     try {
@@ -267,7 +292,10 @@ export class UnitLeases {
       [unsettled, unreported] = [[], undefined];
       this.#pace.replied(this.#time.monotonicUs() - sentUs);
       reports?.delivered(this.#time.monotonicUs());
-      this.#storeRestored();
+      this.#outage.reached(this.#store.processes);
+      // An outage that began meanwhile goes on: the store does not have the reports of it.
+      const isOutdated = away !== this.#outage.away;
+      if (!isOutdated && !this.#reports.hasCollected) this.#storeRestored();
       for (const [index, request] of requests.entries()) {
         this.#applyReply(request, replies[index], sentUs);
         this.#requests.replied(request, replies[index]);
@@ -275,8 +303,11 @@ export class UnitLeases {
       }
       this.#dropOutdated(roleBudgets, sentUs, version);
       const lost = roleBudgets.filter((_, index) => isLost(replies[index]));
-      this.#handleLostData(lost, sentUs);
+      this.#handleLostData(lost, sentUs, isOutdated);
+      // The probe was not sent while this exchange was in flight.
+      if (isOutdated) this.#scheduleExchange();
     } catch (error) {
+      this.#hasFailed = true;
       unreported?.failed();
       this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
     }
@@ -284,7 +315,23 @@ export class UnitLeases {
     // No request uses what is left over now: the other processes may.
     for (const roleBudget of roleBudgets)
       if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
-    if (this.#isDue || this.#requests.size > 0) this.#scheduleExchange();
+    if (this.#hasMore) this.#scheduleExchange();
+  }
+
+  get #hasMore(): boolean {
+    const hasReports = this.#reports.hasCollected || (this.#reports.hasSent && this.#outage.away === undefined);
+    return this.#isDue || this.#requests.size > 0 || hasReports;
+  }
+
+  /**
+   * Collects all use that is known once for each outage. Units that are sent meanwhile are collected after a failure, or
+   * when the rest has been reported: with each part, an outage would not end while requests are sent.
+   */
+  #collectReports(away: StoreAway | undefined): void {
+    const isNew = away !== undefined && away !== this.#collectedFor;
+    if (isNew || this.#hasFailed || !this.#reports.hasCollected) this.#reports.collect(isNew);
+    this.#collectedFor = away;
+    this.#hasFailed = false;
   }
 
   /** One exchange, counted while it is in flight. */
@@ -384,10 +431,13 @@ export class UnitLeases {
     for (const roleBudget of roleBudgets) this.#units.leaseOf(roleBudget).notBeforeUs = 0;
   }
 
-  /** The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. */
-  #handleLostData(lost: readonly RoleBudget[], sentUs: number): void {
+  /**
+   * The store has lost the use of these role budgets. After a long exchange it may only have dropped idle budgets. In an
+   * outage that began meanwhile (`isOutdated`), the probe reports the use.
+   */
+  #handleLostData(lost: readonly RoleBudget[], sentUs: number, isOutdated: boolean): void {
     if (lost.length === 0) return;
-    if (this.#time.monotonicUs() - sentUs >= LATE_US) {
+    if (isOutdated || this.#time.monotonicUs() - sentUs >= LATE_US) {
       for (const roleBudget of lost) this.#dropReply(roleBudget);
       return;
     }
@@ -422,10 +472,9 @@ export class UnitLeases {
   }
 
   #storeRestored(): void {
-    this.#outage.reached(this.#store.processes);
     if (this.#outage.away === undefined) return;
     if (!this.#outage.isQuiet) {
-      this.#outage.probeWhenQuiet();
+      this.#outage.probeWhenQuiet(this.#awaiting.size > 0);
       return;
     }
     this.#outage.end();

@@ -1,6 +1,7 @@
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { LeaseReply, LeaseRequest } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
+import { takeFirst } from "./exchange-parts.ts";
 import type { RequestPace } from "./request-pace.ts";
 import { claimsOf } from "./shared-use-reports.ts";
 import type { SpareUnits } from "./spare-units.ts";
@@ -39,15 +40,13 @@ export class UnitRequests {
     this.#wanted.set(roleBudget, { least, most: Math.max(least, Math.min(most, MAX_UNITS_PER_LEASE)) });
   }
 
-  /** All requests, to be sent now. */
-  take(nowUs: number): readonly UnitRequest[] {
-    const requests = Array.from(this.#wanted, ([roleBudget, { least, most }]) => ({
-      ...{ roleBudget, claims: claimsOf(roleBudget, nowUs), least, most },
+  /** The first requests, at most `most`, to be sent now. */
+  take(nowUs: number, most: number): readonly UnitRequest[] {
+    return takeFirst(this.#wanted, most).map(([roleBudget, wanted]) => ({
+      ...{ roleBudget, claims: claimsOf(roleBudget, nowUs), ...wanted },
       aheadMs: this.#pace.aheadMs(roleBudget),
       wantsUse: nowUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
     }));
-    this.#wanted.clear();
-    return requests;
   }
 
   /** Drops all requests that were not sent, and returns their role budgets. */

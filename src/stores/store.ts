@@ -1,6 +1,6 @@
 /**
- * The interface through which processes share budgets and records. One `exchange` carries everything that is pending:
- * the store first applies the settlements, then answers the requests, all at one instant of its own clock.
+ * The interface through which processes share budgets and records. One `exchange` carries what is pending, in parts of
+ * bounded size: the store first applies the settlements, then answers the requests, all at one instant of its own clock.
  */
 import type { BudgetClaim } from "../core/limits/budget-claim.ts";
 
