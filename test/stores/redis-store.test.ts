@@ -122,6 +122,41 @@ describe("redis", { skip: whyNoRedis() }, () => {
     );
   });
 
+  test("a change succeeds however often other processes are faster", async t => {
+    const store = await opened(t, { prefix: "busy" });
+    let others = 0;
+    const seen = await store.change<number, number | undefined>("test a", ({ record, nowUs }) => {
+      const keepUntilUs = nowUs + 60_000_000;
+      if (others < 60) {
+        others += 1;
+        server.cli("SET", "busy:record:test a", JSON.stringify({ record: others, keepUntilUs }));
+      }
+      return { record: { next: -1, keepUntilUs }, result: record };
+    });
+    assert.equal(seen, 60);
+    assert.equal((await store.read("test a")).record, -1);
+  });
+
+  test("a record that is equal to the stored one is not written", async t => {
+    const store = await opened(t, { prefix: "equal" });
+    const change = (keepUntilUs: number) =>
+      store.change("test a", () => ({ record: { next: { count: 1 }, keepUntilUs }, result: 0 }));
+    const keepUntilUs = (await store.read("test a")).nowUs + 60_000_000;
+    await change(keepUntilUs);
+    server.cli("PEXPIRE", "equal:record:test a", "999999");
+    await change(keepUntilUs);
+    assert.ok(Number(server.cli("PTTL", "equal:record:test a")) > 60_000);
+    await change(keepUntilUs + 1);
+    assert.ok(Number(server.cli("PTTL", "equal:record:test a")) <= 60_001);
+  });
+
+  test("a record that is no valid UTF-8 is replaced by the next change", async t => {
+    const store = await opened(t, { prefix: "invalid" });
+    server.cli("EVAL", "redis.call('SET', KEYS[1], string.char(255, 254))", "1", "invalid:record:test a");
+    await store.change("test a", ({ nowUs }) => ({ record: { next: 1, keepUntilUs: nowUs + 60_000_000 }, result: 0 }));
+    assert.equal((await store.read("test a")).record, 1);
+  });
+
   test("while the server is unreachable every call fails at once, and the store reconnects", async t => {
     const own = await ownServer(t);
     const store = await opened(t, {}, own.url);
