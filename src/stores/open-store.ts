@@ -1,5 +1,4 @@
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf, type StoreError } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
@@ -8,6 +7,7 @@ import type { Time } from "../time/time.ts";
 import { LazyStore } from "./lazy-store.ts";
 import { isPostgresUrl, parsePostgresStoreUrl } from "./postgres/postgres-store-url.ts";
 import { isRedisUrl, parseRedisUrl } from "./redis/redis-url.ts";
+import { userStoreFile } from "./user-store-file.ts";
 
 /**
  * The store through which processes share limits and breakers. `memory`: not shared. `multiprocess`: with all processes
@@ -36,7 +36,7 @@ export interface StoreDeps {
 /**
  * The store called `name`, by default the `backend` of the policy; undefined when nothing is shared. It is opened at
  * the first use, and again after a failure, so that an unreachable store does not stop the program (law S4).
- * Throws a ConfigError for an invalid name.
+ * Throws a ConfigError for an invalid name, or if the folder of `multiprocess` may belong to another user.
  */
 export function storeFor(name: StoreName | undefined, { policy, ...deps }: StoreDeps): LazyStore | undefined {
   return name === undefined ? storeAt(backendName(policy), POLICY_BACKEND, deps) : storeAt(name, STORE_OPTION, deps);
@@ -177,10 +177,4 @@ function storeNameFor(kind: "sqlite" | "redis" | "postgres", dsn: string, path: 
       ? `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`
       : `${quote(dsn)} is not a dsn of backend ${kind}; expected ${DSN_EXAMPLES[kind]}`;
   throw new ConfigError([{ where: "policy", path, message }]);
-}
-
-/** The file of `multiprocess`: one for all processes of a user on this machine. */
-function userStoreFile(env: Environment): string {
-  const folder = env["XDG_RUNTIME_DIR"] || join(tmpdir(), `docstokg-${process.getuid?.() ?? "user"}`);
-  return join(folder, "docstokg", "limits.db");
 }

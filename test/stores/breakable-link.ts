@@ -7,6 +7,8 @@ export class BreakableLink {
   target: number;
   /** While true, the next reply ends the connection. */
   isCut = false;
+  /** How many calls of a Redis script have passed. */
+  scriptCalls = 0;
   #repliesLeft: number | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -31,7 +33,10 @@ export class BreakableLink {
             far.destroy();
           });
       }
-      near.on("data", data => far.write(data));
+      near.on("data", data => {
+        this.scriptCalls += data.toString("latin1").split("EVALSHA").length - 1;
+        far.write(data);
+      });
       far.on("data", data => (this.#isLost() ? near.destroy() : near.write(data)));
     });
   }

@@ -81,6 +81,23 @@ describe("the function", { skip: whyNoPostgres() }, () => {
     assert.equal((await inDatabase("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "granted");
   });
 
+  test("a clock that is set back does not make a budget look lost", async () => {
+    runs += 1;
+    const windows = [{ limit: 9, windowUs: SECOND, spanUs: SECOND }];
+    const ask = (knownAgoUs?: number): LeaseRequest => ({
+      claims: [{ key: "x", windows, spacingUs: 0, knownAgoUs }],
+      ...{ least: 1, most: 1 },
+    });
+    const granted = [{ kind: "granted", units: 1, isStricter: false }];
+    const nowUs = 1_700_000_000_000_000;
+    assert.deepEqual(await inDatabase("a", nowUs, [], [ask()]), granted);
+    assert.deepEqual(await inDatabase("a", nowUs - 2 * SECOND, [], [ask(0.3 * SECOND)]), granted);
+    assert.deepEqual(await inDatabase("a", nowUs - SECOND, [], [ask(1.3 * SECOND)]), granted);
+    // Nothing is known about a process that has not asked for longer than a lease.
+    const lost = { kind: "wait", waitMs: 0.001, key: "x", isStricter: false, isLost: true };
+    assert.deepEqual(await inDatabase("a", nowUs - SECOND, [], [ask(LEASE + 2 * SECOND)]), [lost]);
+  });
+
   test("an exchange that its process has given up has no effect", async () => {
     runs += 1;
     const windows = [{ limit: 1, windowUs: SECOND, spanUs: SECOND }];
@@ -90,5 +107,17 @@ describe("the function", { skip: whyNoPostgres() }, () => {
     await assert.rejects(inDatabase("late", 1_700_000_000_000_000, [], [ask]), { code: GIVEN_UP });
     number += 1;
     assert.equal((await inDatabase("late", 1_700_000_000_000_000, [], [ask]))[0]?.kind, "granted");
+  });
+
+  test("an exchange that was given up has no effect also after a sweep", async () => {
+    runs += 1;
+    const windows = [{ limit: 9, windowUs: SECOND, spanUs: SECOND }];
+    const ask: LeaseRequest = { claims: [{ key: "x", windows, spacingUs: 0 }], least: 1, most: 1 };
+    await inDatabase("idle", 1_600_000_000_000_000, [], [ask]);
+    for (const process of ["new", "idle"]) {
+      await client.query("SELECT * FROM resume($1, $2)", [process, number + 1]);
+      await client.query("SELECT sweep(clock_us(), $1)", [LEASE]);
+      await assert.rejects(inDatabase(process, 1_700_000_000_000_000, [], [ask]), { code: GIVEN_UP }, process);
+    }
   });
 });

@@ -53,6 +53,43 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
   storeContract("postgres", tested);
   recordContract("postgres", tested);
 
+  test("no change is lost when an expired record is deleted and created again between read and write", async t => {
+    const schema = "created_again";
+    const [a, b] = [await opened(t, schema), await opened(t, schema)];
+    const count = (store: PostgresStore, keepUs = 60_000_000) =>
+      store.change<number, number>("test", ({ record = 0, nowUs }) => ({
+        record: { next: record + 1, keepUntilUs: nowUs + keepUs },
+        result: record + 1,
+      }));
+    await count(a, 1);
+    const driver = await loadPgDriver({ url: urlOf(schema), schema, idleInTransactionMs: 0 });
+    const sweeper = driver.client();
+    await sweeper.connect();
+    t.after(() => sweeper.end());
+    // Both read the expired record, and wait for the lock to write.
+    await sweeper.query("BEGIN; LOCK TABLE records IN EXCLUSIVE MODE");
+    const counts = [count(a), count(b)];
+    const isWaiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'created_again.records'::regclass";
+    await eventually(async () => (await server.query(isWaiting)).length === 2);
+    await sweeper.query("DELETE FROM records; COMMIT");
+    assert.deepEqual((await Promise.all(counts)).toSorted(), [1, 2]);
+    assert.equal((await a.read("test")).record, 2);
+  });
+
+  test("a record that is equal to the stored one is not written", async t => {
+    const store = await opened(t, "equal");
+    const change = (keepUntilUs: number) =>
+      store.change("test", () => ({ record: { next: { count: 1 }, keepUntilUs }, result: 0 }));
+    const version = async () => (await server.query("SELECT version FROM equal.records"))[0]?.["version"];
+    const { nowUs } = await store.read("test");
+    await change(nowUs + 60_000_000);
+    const first = await version();
+    await change(nowUs + 60_000_000);
+    assert.equal(await version(), first);
+    await change(nowUs + 60_000_001);
+    assert.notEqual(await version(), first);
+  });
+
   test("while the server is away calls reject with a StoreError, and after its return nothing is lost", async t => {
     const own = await PostgresServer.start();
     t.after(() => own.stop());

@@ -91,6 +91,23 @@ describe("the script", { skip: whyNoRedis() }, () => {
     assert.equal((await inLua("a", nowUs - 3599 * SECOND, [], [ask]))[0]?.kind, "granted");
   });
 
+  test("a clock that is set back does not make a budget look lost", async () => {
+    runs += 1;
+    const windows = [{ limit: 9, windowUs: SECOND, spanUs: SECOND }];
+    const ask = (knownAgoUs?: number): LeaseRequest => ({
+      claims: [{ key: "x", windows, spacingUs: 0, knownAgoUs }],
+      ...{ least: 1, most: 1 },
+    });
+    const granted = [{ kind: "granted", units: 1, isStricter: false }];
+    const nowUs = 1_700_000_000_000_000;
+    assert.deepEqual(await inLua("a", nowUs, [], [ask()]), granted);
+    assert.deepEqual(await inLua("a", nowUs - 2 * SECOND, [], [ask(0.3 * SECOND)]), granted);
+    assert.deepEqual(await inLua("a", nowUs - SECOND, [], [ask(1.3 * SECOND)]), granted);
+    // Nothing is known about a process that has not asked for longer than a lease.
+    const lost = { kind: "wait", waitMs: 0.001, key: "x", isStricter: false, isLost: true };
+    assert.deepEqual(await inLua("a", nowUs - SECOND, [], [ask(LEASE + 2 * SECOND)]), [lost]);
+  });
+
   test("every key expires when it can delay no request", async () => {
     await redis.flushAll();
     runs += 1;

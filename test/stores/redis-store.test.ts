@@ -7,7 +7,7 @@ import { after, before, describe, type TestContext, test } from "node:test";
 import { type BreakerRecord, EMPTY_BREAKER_RECORD, setCooldown } from "../../src/core/breaker/breaker-record.ts";
 import { StoreError } from "../../src/errors.ts";
 import { RedisStore, type RedisStoreOptions } from "../../src/stores/redis/redis-store.ts";
-import type { LeaseRequest } from "../../src/stores/store.ts";
+import { LEASE_MS, type LeaseRequest } from "../../src/stores/store.ts";
 import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { BreakableLink } from "./breakable-link.ts";
@@ -122,6 +122,41 @@ describe("redis", { skip: whyNoRedis() }, () => {
     );
   });
 
+  test("a change succeeds however often other processes are faster", async t => {
+    const store = await opened(t, { prefix: "busy" });
+    let others = 0;
+    const seen = await store.change<number, number | undefined>("test a", ({ record, nowUs }) => {
+      const keepUntilUs = nowUs + 60_000_000;
+      if (others < 60) {
+        others += 1;
+        server.cli("SET", "busy:record:test a", JSON.stringify({ record: others, keepUntilUs }));
+      }
+      return { record: { next: -1, keepUntilUs }, result: record };
+    });
+    assert.equal(seen, 60);
+    assert.equal((await store.read("test a")).record, -1);
+  });
+
+  test("a record that is equal to the stored one is not written", async t => {
+    const store = await opened(t, { prefix: "equal" });
+    const change = (keepUntilUs: number) =>
+      store.change("test a", () => ({ record: { next: { count: 1 }, keepUntilUs }, result: 0 }));
+    const keepUntilUs = (await store.read("test a")).nowUs + 60_000_000;
+    await change(keepUntilUs);
+    server.cli("PEXPIRE", "equal:record:test a", "999999");
+    await change(keepUntilUs);
+    assert.ok(Number(server.cli("PTTL", "equal:record:test a")) > 60_000);
+    await change(keepUntilUs + 1);
+    assert.ok(Number(server.cli("PTTL", "equal:record:test a")) <= 60_001);
+  });
+
+  test("a record that is no valid UTF-8 is replaced by the next change", async t => {
+    const store = await opened(t, { prefix: "invalid" });
+    server.cli("EVAL", "redis.call('SET', KEYS[1], string.char(255, 254))", "1", "invalid:record:test a");
+    await store.change("test a", ({ nowUs }) => ({ record: { next: 1, keepUntilUs: nowUs + 60_000_000 }, result: 0 }));
+    assert.equal((await store.read("test a")).record, 1);
+  });
+
   test("while the server is unreachable every call fails at once, and the store reconnects", async t => {
     const own = await ownServer(t);
     const store = await opened(t, {}, own.url);
@@ -210,6 +245,46 @@ describe("redis", { skip: whyNoRedis() }, () => {
     // Each process has leased one unit, and the lost unit has left the window.
     assert.equal(await kindOf(other, one("k", 3, 500)), "granted");
     assert.equal(await kindOf(other, one("k", 3, 500)), "wait");
+  });
+
+  /** Loses a call about one key. Then `act` runs, and the result is how many calls are sent before a reply. */
+  async function callsAfterLoss(
+    t: TestContext,
+    act: (store: RedisStore, time: FakeTime) => Promise<unknown>,
+  ): Promise<number> {
+    const own = await ownServer(t);
+    const link = await BreakableLink.to(own.port);
+    t.after(() => link.close());
+    const time = new FakeTime();
+    const store = await opened(t, { time, serverUs: () => time.machineUs() }, `redis://127.0.0.1:${link.port}`);
+    link.isCut = true;
+    await assert.rejects(ask(store, one("k", 9)), StoreError);
+    link.isCut = false;
+    await eventually(async () => {
+      await time.advance(50);
+      await store.exchange([], []);
+    });
+    await act(store, time);
+    own.pause();
+    const before = link.scriptCalls;
+    const replies = Array.from({ length: 64 }, (_, index) => ask(store, one(`k${index}`, 1)));
+    await systemTime.sleep(200);
+    const calls = link.scriptCalls - before;
+    own.resume();
+    await Promise.all(replies);
+    return calls;
+  }
+
+  test("after a lost call, calls are sent one at a time until its key is reported, settled or given up", async t => {
+    const [claim] = one("k", 9).claims;
+    assert.ok(claim !== undefined);
+    assert.equal(await callsAfterLoss(t, async () => undefined), 1);
+    assert.equal(await callsAfterLoss(t, store => ask(store, one("k", 9))), 4);
+    assert.equal(await callsAfterLoss(t, store => store.exchange([{ keys: ["k"], written: 0, returned: 0 }], [])), 4);
+    const report = { claim, keys: ["k"], sent: 0, sentAgoUs: 0, known: [0] };
+    assert.equal(await callsAfterLoss(t, store => store.exchange([], [], [report])), 4);
+    // The server has ended the lease.
+    assert.equal(await callsAfterLoss(t, (_, time) => time.advance(LEASE_MS + 1000)), 4);
   });
 
   test("settlements of a lost call are applied once when they are repeated", async t => {

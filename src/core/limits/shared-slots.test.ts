@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { leaseSlots, type SharedSlots, slotsExpiryUs } from "./shared-slots.ts";
+import { leaseSlots, type SharedSlots, slotsExpiryUs, WAITING_TTL_US } from "./shared-slots.ts";
 
 const LEASE_US = 30_000_000;
 
@@ -68,15 +68,31 @@ test("a process that does not request again loses its precedence", () => {
   const store = new SlotStore();
   store.lease("a", 3);
   store.lease("b", 1);
-  store.nowUs += 1_000_000;
+  store.nowUs += 2 * WAITING_TTL_US;
   assert.equal(store.lease("a", 1, 1), 1);
+});
+
+test("a waiting process that repeats its request leaves the slots as they are, and keeps its precedence", () => {
+  const store = new SlotStore();
+  store.lease("a", 3);
+  store.lease("b", 1);
+  const { slots } = store;
+  store.nowUs += 0.8 * WAITING_TTL_US;
+  assert.equal(store.lease("b", 1), 0);
+  assert.equal(store.slots, slots);
+  store.nowUs += 0.8 * WAITING_TTL_US;
+  assert.equal(store.lease("b", 1), 0);
+  assert.notEqual(store.slots, slots);
+  store.nowUs += 0.8 * WAITING_TTL_US;
+  assert.equal(store.lease("a", 1, 1), 0);
+  assert.equal(store.lease("b", 1), 1);
 });
 
 test("a process that requests again after it lost its precedence waits behind the others", () => {
   const store = new SlotStore();
   assert.equal(store.lease("a", 3), 3);
   assert.equal(store.lease("b", 1), 0);
-  store.nowUs += 1_000_000;
+  store.nowUs += 2 * WAITING_TTL_US;
   assert.equal(store.lease("c", 1), 0);
   store.nowUs += 1;
   assert.equal(store.lease("b", 1), 0);

@@ -3,7 +3,9 @@
  *
  * A process is not notified when a slot becomes free: a process that got fewer slots than it wanted must request again.
  * A free slot is reserved for the waiting process with the fewest slots; among equals, for the one that has waited
- * longest. The reservation ends if that process does not request again within `WAITING_TTL_US`.
+ * longest. The reservation ends if that process does not request again within `WAITING_TTL_US`, or a little later: a
+ * request that only repeats an earlier one leaves the slots as they are, so that waiting processes do not disturb those
+ * that lease and return slots.
  * A process that does not renew its lease loses its slots when the lease ends.
  */
 export type SharedSlots = Readonly<Record<string, SlotHolder>>;
@@ -40,7 +42,7 @@ export interface SlotReply {
   readonly before: number;
 }
 
-/** A waiting process that does not request again within this time loses its precedence. */
+/** A waiting process that requests again within this time keeps its precedence; after twice this time it has lost it. */
 export const WAITING_TTL_US = 1_000_000;
 
 export function leaseSlots(
@@ -53,7 +55,9 @@ export function leaseSlots(
   const activeHolders: Record<string, SlotHolder> = {};
   for (const [name, holder] of Object.entries(slots))
     if (holder.leaseUntilUs > nowUs && !dead.includes(name)) activeHolders[name] = holder;
-  const { waitingSinceUs = nowUs, waitingUntilUs = 0 } = activeHolders[processId] ?? {};
+  const previous = activeHolders[processId];
+  const hasEnded = Object.keys(activeHolders).length < Object.keys(slots).length;
+  const { waitingSinceUs = nowUs, waitingUntilUs = 0 } = previous ?? {};
   delete activeHolders[processId];
   const others = Object.values(activeHolders);
   const sinceUs = waitingUntilUs > nowUs ? waitingSinceUs : nowUs;
@@ -71,12 +75,15 @@ export function leaseSlots(
     // Of processes that have waited equally long, the first that asks gets the slot. Here their names order them.
     ([name, other]) => goesBefore(other, own, name < processId ? sinceUs + 1 : sinceUs, nowUs),
   ).length;
+  const isSame = previous !== undefined && previous.held === own && previous.limit === limit && !hasEnded;
+  const isKept = waitingUntilUs > nowUs + WAITING_TTL_US && (previous?.leaseUntilUs ?? 0) > nowUs + leaseUs / 2;
+  if (isWaiting && isSame && isKept) return { slots, given, before };
   if (own === 0 && !isWaiting) return { slots: activeHolders, given, before };
   activeHolders[processId] = {
     held: own,
     limit,
     leaseUntilUs: nowUs + leaseUs,
-    ...(isWaiting && { waitingSinceUs: sinceUs, waitingUntilUs: nowUs + WAITING_TTL_US }),
+    ...(isWaiting && { waitingSinceUs: sinceUs, waitingUntilUs: nowUs + 2 * WAITING_TTL_US }),
   };
   return { slots: activeHolders, given, before };
 }

@@ -39,6 +39,8 @@ const MIGRATIONS: readonly string[] = [
   // Version 4 kept the turn of a process that does not ask for two seconds.
   "",
   // Version 5 could say only once whether an exchange without a reply took effect.
+  "",
+  // Version 6 took a budget for lost after the clock was set back, and could delete the row of a given up exchange.
   [WINDOW_LOG_FUNCTIONS, TURN_QUEUE_FUNCTIONS, LEASE_LIST_FUNCTIONS, SHARED_BUDGET_FUNCTIONS, EXCHANGE_FUNCTIONS].join(
     "\n",
   ),

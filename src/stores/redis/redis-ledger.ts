@@ -5,6 +5,7 @@
  */
 export class RedisLedger {
   readonly #leased = new Map<string, number>();
+  /** Since when, the oldest first. */
   readonly #uncertain = new Map<string, number>();
   /** Grows with each lost call. The server ignores a late call of an older epoch. */
   epoch = 0;
@@ -22,8 +23,11 @@ export class RedisLedger {
   /** The leased units of these budgets, and of every budget with leased units, must be reported to the server again. */
   markUncertain(keys: Iterable<string>, nowUs: number): void {
     this.epoch += 1;
-    for (const key of keys) this.#uncertain.set(key, nowUs);
-    for (const key of this.#leased.keys()) this.#uncertain.set(key, nowUs);
+    for (const key of [...keys, ...this.#leased.keys()]) {
+      // Deleted first, so that the map is in the order of time.
+      this.#uncertain.delete(key);
+      this.#uncertain.set(key, nowUs);
+    }
   }
 
   get isUncertain(): boolean {
@@ -36,12 +40,22 @@ export class RedisLedger {
   }
 
   /**
+   * The server has settled units of this budget. A server that has lost its data does not restore leased units with a
+   * settlement, so if some are left they must still be reported.
+   */
+  confirmSettled(key: string): void {
+    if (!this.#leased.has(key)) this.#uncertain.delete(key);
+  }
+
+  /**
    * Forgets budgets that are uncertain since before `beforeUs` and have no leased units: their lease on the server has
    * ended.
    */
   forget(beforeUs: number): void {
-    for (const [key, sinceUs] of this.#uncertain)
-      if (sinceUs < beforeUs && !this.#leased.has(key)) this.#uncertain.delete(key);
+    for (const [key, sinceUs] of this.#uncertain) {
+      if (sinceUs >= beforeUs) return;
+      if (!this.#leased.has(key)) this.#uncertain.delete(key);
+    }
   }
 
   /** The leased units to report, less the `settledUnits` of the same call; -1 if the server knows them. */

@@ -11,8 +11,9 @@ import { DEFAULT_PREFIX } from "./redis-keys.ts";
  * Reads a record, or replaces it if it has not changed (compare and swap).
  *   KEYS   the record
  *   ARGV   the time in microseconds (empty: the server's clock), "read" or "swap";
- *          for a swap: the expected text, the new text, and how many milliseconds to keep it
- *   reply  the time, 1 if the record was replaced, and its text now
+ *          for a swap: the hash of the expected text, the new text, and how many milliseconds to keep it
+ *   reply  the time, 1 if the record was replaced, its text now, and the hash of that text
+ * The hash is computed here: a text that is no valid UTF-8 reaches this process changed.
  */
 const TEXT = `
 local now = ARGV[1]
@@ -28,15 +29,13 @@ if type(stored) == 'table' then
   redis.call('PEXPIRE', KEYS[1] .. ':damaged', 86400000)
   stored = ''
 end
-if ARGV[2] == 'read' then return {now, 0, stored} end
-if stored ~= ARGV[3] then return {now, 0, stored} end
+local hash = redis.sha1hex(stored)
+if ARGV[2] == 'read' or hash ~= ARGV[3] then return {now, 0, stored, hash} end
 redis.call('SET', KEYS[1], ARGV[4], 'PX', ARGV[5])
-return {now, 1, ARGV[4]}
+return {now, 1, ARGV[4], ''}
 `;
 const SCRIPT = { text: TEXT, sha: createHash("sha1").update(TEXT).digest("hex") };
 
-/** Each conflict means that another process succeeded, so this many in a row are a sign of a defect. */
-const TRIES_MAX = 50;
 /** The copy of a cooldown for other tools (law S5). Its name begins with the prefix, if the store has one of its own. */
 const COOLDOWN_KEY = "breaker:cooldown:";
 
@@ -44,6 +43,7 @@ interface RecordReply {
   readonly nowUs: number;
   readonly isSwapped: boolean;
   readonly text: string;
+  readonly hash: string;
 }
 
 /**
@@ -73,20 +73,23 @@ export class RedisRecords {
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result> {
     let stored = await this.#call(name, "read");
-    for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
+    // A conflict means that another process has succeeded, so the store works, however many follow each other. A pause
+    // between them would cost throughput: the next attempt is a round trip away in any case.
+    for (;;) {
       const { record: update, result } = step(recordOf(stored));
       if (update === undefined) return result;
       const keepMs = Math.ceil((update.keepUntilUs - stored.nowUs) / 1000);
       if (keepMs <= 0) return result;
       const next = JSON.stringify({ record: update.next, keepUntilUs: update.keepUntilUs } satisfies StoredRecord);
-      const reply = await this.#call(name, "swap", stored.text, next, String(keepMs));
+      // An equal record is not written again: the write would be a conflict for every other process.
+      if (next === stored.text) return result;
+      const reply = await this.#call(name, "swap", stored.hash, next, String(keepMs));
       if (reply.isSwapped) {
         await this.#publish(name, update.next, keepMs, reply.nowUs);
         return result;
       }
       stored = reply;
     }
-    throw new StoreError(`redis: update of "${name}" failed after ${TRIES_MAX} conflicting writes by other processes`);
   }
 
   async list<Value>(prefix: string): Promise<readonly (StoreRecord<Value> & { readonly name: string })[]> {
@@ -128,7 +131,7 @@ export class RedisRecords {
         commands.push([key, "SET", key, text, "EX", seconds]);
       }
     }
-    for (const [key, ...command] of commands) await this.#send(key, command);
+    await Promise.all(commands.map(([key, ...command]) => this.#send(key, command)));
   }
 
   /** A key of another type is renamed and kept for a day, and the command is repeated. */
@@ -136,9 +139,12 @@ export class RedisRecords {
     try {
       return await this.#connection.send(key, command);
     } catch (error) {
-      if (!isWrongType(error)) throw error;
+      if (!isReply(error, "WRONGTYPE")) throw error;
       const aside = `${key}:damaged`;
-      await this.#connection.send(key, ["RENAME", key, aside]);
+      // Another command may have renamed it meanwhile.
+      await this.#connection.send(key, ["RENAME", key, aside]).catch(renaming => {
+        if (!isReply(renaming, "no such key")) throw renaming;
+      });
       await this.#connection.send(key, ["PEXPIRE", aside, "86400000"]);
       return this.#connection.send(key, command);
     }
@@ -149,11 +155,11 @@ export class RedisRecords {
     const key = this.#prefix + name;
     const call = { keys: [key], args: [time === undefined ? "" : String(time), ...args] };
     const reply = await this.#connection.call(key, () => call, SCRIPT);
-    const [now, isSwapped, text] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
+    const [now, isSwapped, text, hash] = Array.isArray(reply) ? (reply as readonly unknown[]) : [];
     const nowUs = Number(now);
-    if (!Number.isSafeInteger(nowUs) || typeof text !== "string")
+    if (!Number.isSafeInteger(nowUs) || typeof text !== "string" || typeof hash !== "string")
       throw new StoreError(`redis: unexpected reply while reading the record "${name}"`);
-    return { nowUs, isSwapped: isSwapped === 1, text };
+    return { nowUs, isSwapped: isSwapped === 1, text, hash };
   }
 }
 
@@ -166,6 +172,6 @@ function recordOf<Value>({ nowUs, text }: RecordReply): StoreRecord<Value> {
   }
 }
 
-function isWrongType(error: unknown): boolean {
-  return error instanceof StoreError && error.message.includes("WRONGTYPE");
+function isReply(error: unknown, text: string): boolean {
+  return error instanceof StoreError && error.message.includes(text);
 }

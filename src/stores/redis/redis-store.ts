@@ -255,6 +255,7 @@ export class RedisStore implements Store {
   }
 
   async #run(batch: RedisBatch, slot: string, queue: RedisCallQueue): Promise<void> {
+    this.#ledger.forget(this.#time.monotonicUs() - this.#leaseUs);
     const { epoch } = this.#ledger;
     try {
       const presenceKey = this.#takePresenceKey();
@@ -267,9 +268,7 @@ export class RedisStore implements Store {
       });
       this.#applyReplies(batch, leaseRepliesOf(batch, rest), epoch, history);
     } catch (error) {
-      const nowUs = this.#time.monotonicUs();
-      this.#ledger.forget(nowUs - this.#leaseUs);
-      this.#ledger.markUncertain(batch.keys(), nowUs);
+      this.#ledger.markUncertain(batch.keys(), this.#time.monotonicUs());
       this.#refusals.clear();
       throw toStoreError(error);
     }
@@ -277,15 +276,21 @@ export class RedisStore implements Store {
 
   #applyReplies(batch: RedisBatch, replies: readonly (readonly LeaseReply[])[], epoch: number, history: string): void {
     const nowUs = this.#time.monotonicUs();
-    for (const { claim } of batch.reports) this.#histories.confirm(claim.key, history);
-    for (const [key, { written, returned }] of batch.settlements)
+    // If the connection was lost meanwhile, the units of these keys must be reported to the server again.
+    const isConfirmed = epoch === this.#ledger.epoch;
+    for (const [key, { written, returned }] of batch.settlements) {
       this.#ledger.recordSettlement(key, written + returned);
+      if (isConfirmed) this.#ledger.confirmSettled(key);
+    }
+    for (const { claim } of batch.reports) {
+      this.#histories.confirm(claim.key, history);
+      if (isConfirmed) this.#ledger.confirm(claim.key);
+    }
     let index = 0;
     for (const [requestKey, { request, onReply }] of batch.pending) {
       const ownReplies = replies[index] ?? [];
       const keys = request.claims.map(({ key }) => key);
-      // If the connection was lost meanwhile, the units of these keys must be reported to the server again.
-      if (epoch === this.#ledger.epoch) for (const key of keys) this.#ledger.confirm(key);
+      if (isConfirmed) for (const key of keys) this.#ledger.confirm(key);
       for (const [caller, reply] of ownReplies.entries()) {
         if (reply.kind === "granted") this.#ledger.recordGrant(keys, reply.units);
         onReply[caller]?.(reply);

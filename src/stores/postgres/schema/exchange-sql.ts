@@ -56,6 +56,11 @@ BEGIN
     INTO b FROM (SELECT) AS one LEFT JOIN budget_members AS m ON m.budget = budget_key AND m.process = caller;
   -- If the clock was set back, or another machine took over, the time of the budget continues from the last time seen.
   b.now_us := greatest(clock + b.shift_us, b.seen_us);
+  IF b.now_us > clock + b.shift_us THEN
+    -- The time since then is not known, so the budget is older than it seems. A process that knows it must not take it
+    -- for lost: one that uses it has asked within a lease.
+    b.created_us := least(b.created_us, b.now_us - term);
+  END IF;
   b.shift_us := b.now_us - clock;
   b.seen_us := b.now_us;
   b.term_us := term;
@@ -232,9 +237,10 @@ END $f$;
 CREATE OR REPLACE FUNCTION resume(caller text, exchange_number bigint, OUT last_exchange bigint, OUT last_reply float8[])
 LANGUAGE plpgsql AS $f$
 BEGIN
-  INSERT INTO processes (id, seen_us, exchange) VALUES (caller, 0, 0) ON CONFLICT (id) DO NOTHING;
+  -- With the present time: if a sweep deleted the row, the exchange that is given up here could still take effect.
+  INSERT INTO processes (id, seen_us, exchange) VALUES (caller, clock_us(), 0) ON CONFLICT (id) DO NOTHING;
   SELECT p.exchange, p.reply INTO last_exchange, last_reply FROM processes AS p WHERE p.id = caller FOR UPDATE;
-  UPDATE processes AS p SET exchange = exchange_number, reply = NULL
+  UPDATE processes AS p SET seen_us = greatest(p.seen_us, clock_us()), exchange = exchange_number, reply = NULL
     WHERE p.id = caller AND p.exchange < exchange_number;
 END $f$;
 

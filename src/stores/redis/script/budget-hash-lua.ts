@@ -63,6 +63,9 @@ local function budget_of(position)
   if now_us < b.seen_us then
     b.shift_us = b.shift_us + b.seen_us - now_us
     now_us = b.seen_us
+    -- The time since then is not known, so the budget is older than it seems. A process that knows it must not take it
+    -- for lost: one that uses it has asked within a lease.
+    b.created_us = math.min(b.created_us, now_us - me.lease_us)
   end
   b.now_us = now_us
   budgets[position] = b
