@@ -15,6 +15,9 @@ class HitsCostNothing implements Law {
   readonly #plan: Plan;
   readonly #freshUntilUs = new Map<string, number>();
   readonly #pending = new Map<number, number>();
+  readonly #arrivedUs = new Map<CallPlan, number>();
+  /** When each page was last invalidated. */
+  readonly #invalidatedUs = new Map<string, number>();
   /** Calls whose response was fresh in the cache when they started. */
   readonly #mustHit = new Set<CallPlan>();
   readonly #isChecked: boolean;
@@ -31,12 +34,14 @@ class HitsCostNothing implements Law {
       this.#pending.set(fact.request.id, fact.freshUntilUs);
     // An unsafe request invalidates the cached response.
     if (fact.kind === "head" && fact.request.call.method === "POST")
-      this.#invalidate(keyOf(fact.request.process, { ...fact.request.call, partition: undefined }));
+      this.#invalidate(pageOf(fact.request.process, fact.request.call), fact.atUs);
+    if (fact.kind === "call") this.#arrivedUs.set(fact.call, fact.atUs);
     if (fact.kind === "ended") {
       const { id, call, process } = fact.request;
       const untilUs = this.#pending.get(id);
       this.#pending.delete(id);
-      if (fact.how === "complete" && untilUs !== undefined && call.method === "GET" && this.#hasExactClock(call))
+      const isStored = fact.how === "complete" && call.method === "GET" && !this.#isOutdated(process, call);
+      if (isStored && untilUs !== undefined && this.#hasExactClock(call))
         this.#freshUntilUs.set(keyOf(process, call), untilUs);
     }
     // Artifacts are not cached.
@@ -54,8 +59,15 @@ class HitsCostNothing implements Law {
   }
 
   /** In every partition: whether the request of one invalidates the response of another is not checked. */
-  #invalidate(page: string): void {
+  #invalidate(page: string, atUs: number): void {
+    this.#invalidatedUs.set(page, atUs);
     for (const key of this.#freshUntilUs.keys()) if (key.startsWith(page)) this.#freshUntilUs.delete(key);
+  }
+
+  /** A response to a call that began before the page was invalidated may be older, and is not stored. */
+  #isOutdated(process: number, call: CallPlan): boolean {
+    const invalidatedUs = this.#invalidatedUs.get(pageOf(process, call)) ?? Number.NEGATIVE_INFINITY;
+    return invalidatedUs >= (this.#arrivedUs.get(call) ?? Number.POSITIVE_INFINITY);
   }
 
   #hasExactClock({ host }: CallPlan): boolean {
@@ -63,7 +75,11 @@ class HitsCostNothing implements Law {
   }
 }
 
+function pageOf(process: number, { host, role, page }: CallPlan): string {
+  return `${process} ${host} ${role} ${page} `;
+}
+
 /** Partitions share no response (law L13). */
-function keyOf(process: number, { host, role, page, partition = "" }: CallPlan): string {
-  return `${process} ${host} ${role} ${page} ${partition}`;
+function keyOf(process: number, call: CallPlan): string {
+  return `${pageOf(process, call)}${call.partition ?? ""}`;
 }

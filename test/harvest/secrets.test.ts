@@ -58,7 +58,7 @@ test("after a run no file content and no file name contains a secret of a URL, a
   isDown = true;
   const again = await runFor(t, folder, options);
   const counts = await again.run.addWorks(works);
-  assert.deepEqual(counts, { pending: 0, present: 5, failed: 1 });
+  assert.deepEqual(counts, { pending: 0, present: 5, failed: 1, failedIds: [3] });
   await again.run.close("ended");
   const retried = await runFor(t, folder, options);
   await retried.run.addUnfinished({});
