@@ -12,13 +12,13 @@ import { type CheckDepth, inspectFile } from "./file-inspection.ts";
 import { claimedFormat, targetFormatOf } from "./format.ts";
 import { buildManifest } from "./manifest-builder.ts";
 import type { MirrorCopy } from "./mirrors.ts";
-import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
 import { describeError, type PlanEntry } from "./planner.ts";
 import type { RedirectFollower } from "./redirect-follower.ts";
 import { releaseProblem } from "./release-check.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
 import { unpackLayers } from "./unpacked-file.ts";
+import { isWanted } from "./wanted-version.ts";
 
 export interface PullerDeps {
   readonly follower: RedirectFollower;
@@ -148,13 +148,11 @@ export class Puller {
     }
   }
 
-  /** The newest stored version of this URL in a wanted format; its validators make the request conditional. */
+  /** The newest stored version of this URL that the source may use; its validators make the request conditional. */
   async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
     const { store } = this.#deps;
-    const isWanted = ({ format }: OntologyManifest) =>
-      source.targetFormats.length === 0 || source.targetFormats.includes(targetFormatOf(format));
     const [newest] = (await store.versions(source.id)).filter(
-      ({ manifest }) => manifest.url === url && isWanted(manifest),
+      ({ manifest }) => manifest.url === url && isWanted(manifest, source),
     );
     return newest && store.findByHash(source.id, newest.manifest.sha256);
   }
