@@ -7,6 +7,7 @@ import { pipeline } from "node:stream/promises";
 import zlib, { crc32, createGunzip } from "node:zlib";
 import { DownloadError } from "../errors.ts";
 import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";
+import { zstdFrames } from "../files/compression/zstd-frames.ts";
 import { isOntologyMember, memberProblem } from "./archive-member.ts";
 import type { Packing } from "./format.ts";
 import { checkUnpackedSize } from "./unpack-limits.ts";
@@ -41,7 +42,7 @@ export async function unpack(
     if (packing === "zip") return await unzip(from, to, options);
     if (packing === "tar") return await untarFile(from, to, options);
     if (packing === "gzip") return await decompress(from, createGunzip(), to, options);
-    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, options);
+    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, options, zstdFrames);
     return await decompressOwn(from, packing, to, options);
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -52,10 +53,17 @@ export async function unpack(
   }
 }
 
-async function decompress(from: string, decoder: Transform, to: string, options: UnpackOptions): Promise<UnpackResult> {
+async function decompress(
+  from: string,
+  decoder: Transform,
+  to: string,
+  options: UnpackOptions,
+  split?: typeof zstdFrames,
+): Promise<UnpackResult> {
   const packed = createReadStream(from);
   const meter = new UnpackMeter(options.maxBytes, () => packed.bytesRead);
-  await pipeline(packed, decoder, meter, createWriteStream(to), { signal: options.signal });
+  const pieces = split?.(packed) ?? packed;
+  await pipeline(pieces, decoder, meter, createWriteStream(to), { signal: options.signal });
   return meter.result();
 }
 
