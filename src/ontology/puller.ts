@@ -1,5 +1,6 @@
 import { copyFile, mkdir, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { DownloadError, isDocstokgError } from "../errors.ts";
 import { hashFile } from "../files/file-hash.ts";
 import { FileLock } from "../files/file-lock.ts";
@@ -207,7 +208,9 @@ export class Puller {
     if (download.kind !== "saved")
       return { problem: describeFailure(download, { ...entry, url }, maxFileBytes), isFinal: true };
     try {
-      return await this.#checkAndStore(entry, download, { path, finalUrl, sha256 });
+      // Validators of another address say nothing about the URL of the entry, which later pulls ask for changes.
+      const headers = url === entry.url ? download.headers : withoutValidators(download.headers);
+      return await this.#checkAndStore(entry, { ...download, headers }, { path, finalUrl, sha256 });
     } finally {
       await removePartialFile(path, record);
     }
@@ -275,6 +278,10 @@ function describeFailure(
     .trim();
   const excerpt = line === "" ? "" : ` (${line.slice(0, 100)})`;
   return `${host} returned status ${status}${excerpt}`;
+}
+
+function withoutValidators({ etag: _etag, "last-modified": _modified, ...headers }: HeaderFields): HeaderFields {
+  return headers;
 }
 
 function isoTime(time: Time): string {
