@@ -15,7 +15,7 @@ import { runPool } from "./pull-pool.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import type { Puller } from "./puller.ts";
 import type { Source } from "./resolver.ts";
-import { labelOf } from "./version-label.ts";
+import { isWanted } from "./wanted-version.ts";
 
 export interface PullRunDeps {
   readonly settings: OntofetchSettings;
@@ -120,15 +120,17 @@ export class PullRun {
    * The stored file, if it is the locked file or has the pinned version. Its hash is checked again, because the file may
    * have been damaged since its manifest was written.
    */
-  async #findStored({ source }: PlanEntry, expectedSha256: string | undefined): Promise<StoredVersion | undefined> {
+  async #findStored({ source, url }: PlanEntry, expectedSha256: string | undefined): Promise<StoredVersion | undefined> {
     const { store, signal } = this.#deps;
     const { id, version } = source;
     const sha256 = expectedSha256 ?? source.sha256;
-    const isWanted = ({ manifest }: StoredVersion) =>
-      (sha256 === undefined || manifest.sha256 === sha256) &&
-      (version === undefined || manifest.version === labelOf(version));
     if (sha256 === undefined && version === undefined) return undefined;
-    for (const stored of (await store.versions(id)).filter(isWanted)) {
+    // Without a hash, a file from another URL may be another product of the same version.
+    const candidates = (await store.versions(id)).filter(
+      ({ manifest }) =>
+        (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) && isWanted(manifest, source),
+    );
+    for (const stored of candidates) {
       if (await store.isIntact(stored, signal)) return stored;
     }
     return undefined;

@@ -35,3 +35,15 @@ test("a stored version that does not have the pinned version or hash is not conf
   await project.write(sources());
   assert.deepEqual(outcomes(await project.pull()), { x: "unchanged" });
 });
+
+test("a stored file of the pinned version is kept only if its URL and its format are those of the source", async t => {
+  const { server, project, sources } = await pulledProject(t);
+  await project.write(sources(', version: "1.0"'));
+  assert.deepEqual(outcomes(await project.pull()), { x: "kept" });
+  const before = server.requests.length;
+  await project.write(sources(', version: "1.0"', "/other.obo"));
+  assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
+  assert.equal(server.requests.length, before + 1);
+  await project.write(sources(', version: "1.0", target_formats: [owl]'));
+  assert.match(outcomes(await project.pull())["x"] ?? "", /format is obo, wanted owl/);
+});
