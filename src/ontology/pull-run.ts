@@ -104,11 +104,12 @@ export class PullRun {
     try {
       // A frozen pull that finds its file writes nothing, so it need not wait for other processes.
       if (!isFrozen) locks.push(await this.#deps.puller.lock(id));
-      const stored = await this.#findStored(item, expectedSha256);
+      const stored = await this.#findStored(item, expectedSha256, locked);
       if (stored !== undefined) return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
       if (isFrozen) locks.push(await this.#deps.puller.lock(id));
       const copies = this.#copiesOf(item, locked);
-      return { id, ...(await this.#deps.puller.pull(item, expectedSha256, copies)), importedBy };
+      const request = { sha256: expectedSha256, copies, locked };
+      return { id, ...(await this.#deps.puller.pull(item, request)), importedBy };
     } catch (error) {
       this.#deps.signal?.throwIfAborted();
       if (isBug(error)) throw error;
@@ -120,7 +121,11 @@ export class PullRun {
    * The stored file, if it is the locked file or has the pinned version. Its hash is checked again, because the file may
    * have been damaged since its manifest was written.
    */
-  async #findStored({ source, url }: PlanEntry, expectedSha256: string | undefined): Promise<StoredVersion | undefined> {
+  async #findStored(
+    { source, url }: PlanEntry,
+    expectedSha256: string | undefined,
+    locked: LockEntry | undefined,
+  ): Promise<StoredVersion | undefined> {
     const { store, signal } = this.#deps;
     const { id, version } = source;
     const sha256 = expectedSha256 ?? source.sha256;
@@ -128,7 +133,8 @@ export class PullRun {
     // Without a hash, a file from another URL may be another product of the same version.
     const candidates = (await store.versions(id)).filter(
       ({ manifest }) =>
-        (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) && isWanted(manifest, source),
+        (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) &&
+        isWanted(manifest, source, locked),
     );
     for (const stored of candidates) {
       if (await store.isIntact(stored, signal)) return stored;

@@ -11,6 +11,7 @@ import { fieldLine } from "../http/headers.ts";
 import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
 import { claimedFormat, targetFormatOf } from "./format.ts";
+import { isSameSource, type LockEntry } from "./lockfile.ts";
 import { buildManifest } from "./manifest-builder.ts";
 import type { MirrorCopy } from "./mirrors.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
@@ -19,7 +20,7 @@ import type { RedirectFollower } from "./redirect-follower.ts";
 import { releaseProblem } from "./release-check.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
 import { unpackLayers } from "./unpacked-file.ts";
-import { isWanted } from "./wanted-version.ts";
+import { isOtherMember, isWanted } from "./wanted-version.ts";
 
 export interface PullerDeps {
   readonly follower: RedirectFollower;
@@ -44,6 +45,15 @@ export interface PullOutcome {
   readonly requests: number;
   /** Bytes of an interrupted download that were not sent again. */
   readonly resumedBytes: number;
+}
+
+export interface PullRequest {
+  /** Only a file with this hash is accepted. */
+  readonly sha256?: string | undefined;
+  /** Where to look, in this order. @default the URL of the entry */
+  readonly copies?: readonly MirrorCopy[] | undefined;
+  /** The entry of the lockfile before this pull. */
+  readonly locked?: LockEntry | undefined;
 }
 
 interface FailedFetch {
@@ -75,13 +85,13 @@ export class Puller {
   }
 
   /**
-   * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file
-   * with this hash is accepted. The caller has the `lock` of the id.
-   * @param copies where to look, in this order. @default the URL of the entry
+   * Returns when a complete and valid version is in the store, or throws a DownloadError. The caller has the `lock` of the
+   * id.
    */
-  async pull(entry: PlanEntry, sha256?: string, copies?: readonly MirrorCopy[]): Promise<PullOutcome> {
+  async pull(entry: PlanEntry, request: PullRequest = {}): Promise<PullOutcome> {
     const { time, signal } = this.#deps;
-    const current = await this.#current(entry);
+    const { sha256, copies } = request;
+    const current = await this.#current(entry, request.locked);
     const checkedAt = current?.manifest.checked_at ?? "";
     // A time in the future comes from a clock that was wrong, so it does not show that the version is fresh.
     const isFresh = current !== undefined && checkedAt >= this.#startedAt && checkedAt <= isoTime(time);
@@ -91,7 +101,7 @@ export class Puller {
     const problems: { readonly from: string; readonly message: string }[] = [];
     for (const copy of copies ?? [{ kind: "url", url: entry.url }]) {
       try {
-        return await this.#pullCopy(entry, copy, sha256, current);
+        return await this.#pullCopy(entry, copy, request, current);
       } catch (error) {
         signal?.throwIfAborted();
         if (copies === undefined || copies.length === 1) throw error;
@@ -108,22 +118,22 @@ export class Puller {
   async #pullCopy(
     entry: PlanEntry,
     copy: MirrorCopy,
-    sha256: string | undefined,
+    request: PullRequest,
     current: StoredVersion | undefined,
   ): Promise<PullOutcome> {
     for (let fetch = 1; ; fetch += 1) {
-      const isConditional = sha256 === undefined && copy.kind === "url" && copy.url === entry.url;
+      const isConditional = request.sha256 === undefined && copy.kind === "url" && copy.url === entry.url;
       const pulled =
         copy.kind === "file"
-          ? await this.#copy(entry, copy.path, sha256)
-          : await this.#fetch(entry, copy.url, isConditional ? current : undefined, sha256);
+          ? await this.#copy(entry, copy.path, request)
+          : await this.#fetch(entry, copy.url, isConditional ? current : undefined, request);
       if ("outcome" in pulled) return pulled;
       if (pulled.isFinal || fetch >= FETCHES_MAX) throw new DownloadError(pulled.problem);
     }
   }
 
   /** Copies a file from a folder, with the same checks as for a download. */
-  async #copy(entry: PlanEntry, from: string, sha256: string | undefined): Promise<PullOutcome | FailedFetch> {
+  async #copy(entry: PlanEntry, from: string, request: PullRequest): Promise<PullOutcome | FailedFetch> {
     const { store, maxFileBytes, signal } = this.#deps;
     const path = `${store.work.partialPath(entry.source.id)}.copy`;
     await mkdir(dirname(path), { recursive: true });
@@ -143,17 +153,17 @@ export class Puller {
         requests: 0,
         resumedBytes: 0,
       } as const;
-      return await this.#checkAndStore(entry, saved, { path, finalUrl: entry.url, sha256 });
+      return await this.#checkAndStore(entry, saved, { path, finalUrl: entry.url, request });
     } finally {
       await rm(path, { force: true });
     }
   }
 
   /** The newest stored version of this URL that the source may use; its validators make the request conditional. */
-  async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
+  async #current({ source, url }: PlanEntry, locked: LockEntry | undefined): Promise<StoredVersion | undefined> {
     const { store } = this.#deps;
     const [newest] = (await store.versions(source.id)).filter(
-      ({ manifest }) => manifest.url === url && isWanted(manifest, source),
+      ({ manifest }) => manifest.url === url && isWanted(manifest, source, locked),
     );
     return newest && store.findByHash(source.id, newest.manifest.sha256);
   }
@@ -162,7 +172,7 @@ export class Puller {
     entry: PlanEntry,
     url: string,
     current: StoredVersion | undefined,
-    sha256: string | undefined,
+    request: PullRequest,
   ): Promise<PullOutcome | FailedFetch> {
     const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
@@ -210,7 +220,7 @@ export class Puller {
     try {
       // Validators of another address say nothing about the URL of the entry, which later pulls ask for changes.
       const headers = url === entry.url ? download.headers : withoutValidators(download.headers);
-      return await this.#checkAndStore(entry, { ...download, headers }, { path, finalUrl, sha256 });
+      return await this.#checkAndStore(entry, { ...download, headers }, { path, finalUrl, request });
     } finally {
       await removePartialFile(path, record);
     }
@@ -222,8 +232,8 @@ export class Puller {
     {
       path,
       finalUrl,
-      sha256,
-    }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
+      request: { sha256, locked },
+    }: { readonly path: string; readonly finalUrl: string; readonly request: PullRequest },
   ): Promise<PullOutcome | FailedFetch> {
     const { store, check, maxFileBytes, isAccepted = false, signal, time } = this.#deps;
     const member = entry.source.extras["member"];
@@ -246,8 +256,10 @@ export class Puller {
       }
       const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: isoTime(time) });
       const others = (await store.versions(manifest.id)).map(version => version.manifest);
-      const sameUrl = others.filter(other => other.url === manifest.url);
-      const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted);
+      const sameUrl = others.filter(other => other.url === manifest.url && !isOtherMember(other, entry.source, locked));
+      const lockedHash = locked !== undefined && isSameSource(locked, entry.source) ? locked.sha256 : undefined;
+      const before = others.find(other => other.sha256 === lockedHash);
+      const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted, before);
       if (problem !== undefined) return { problem, isFinal: true };
       const stored = await store.add(unpackedFile.path, manifest, signal);
       return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };

@@ -5,6 +5,7 @@ import { type TestContext, test } from "node:test";
 import { serve } from "../../test/http/kit.ts";
 import { projectFor } from "../../test/ontology/kit.ts";
 import { outcomes } from "../../test/ontology/outcomes.ts";
+import { makeZip } from "../testing/internet/zip.ts";
 
 const obo = (version: string) =>
   `format-version: 1.2\ndata-version: ${version}\nontology: x\n\n[Term]\nid: X:1\nname: one\n`;
@@ -46,4 +47,25 @@ test("a stored file of the pinned version is kept only if its URL and its format
   assert.equal(server.requests.length, before + 1);
   await project.write(sources(', version: "1.0", target_formats: [owl]'));
   assert.match(outcomes(await project.pull())["x"] ?? "", /format is obo, wanted owl/);
+});
+
+test("a stored file of an archive is not kept if the source names another file of the archive", async t => {
+  const zip = makeZip({ "a.obo": Buffer.from(obo("1.0")), "b.obo": Buffer.from(obo("1.0").replace("one", "two")) });
+  const server = await serve(t, (request, response) => {
+    const isKnown = request.headers["if-none-match"] === '"v1"';
+    response.writeHead(isKnown ? 304 : 200, { etag: '"v1"' }).end(isKnown ? "" : zip);
+  });
+  const sources = (member: string, pins = "") =>
+    `allow_private: true\nsources:\n  x: { resolver: direct, extras: { url: "${server.origin}/x.zip", member: ${member} }${pins} }\n`;
+  const project = await projectFor({ network: {} }, sources("a.obo"));
+  const pulledText = async () => {
+    const [result] = await project.pull();
+    assert.ok(result !== undefined && result.outcome !== "failed", JSON.stringify(result));
+    return readFile(result.stored.path, "utf8");
+  };
+  assert.match(await pulledText(), /name: one/);
+  await project.write(sources("b.obo"));
+  assert.match(await pulledText(), /name: two/);
+  await project.write(sources("a.obo", ', version: "1.0"'));
+  assert.match(await pulledText(), /name: one/);
 });
