@@ -8,7 +8,7 @@ import zlib, { crc32, createGunzip } from "node:zlib";
 import { DownloadError } from "../errors.ts";
 import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";
 import { zstdFrames } from "../files/compression/zstd-frames.ts";
-import { isOntologyMember, memberProblem } from "./archive-member.ts";
+import { memberProblem, ontologyMembers } from "./archive-member.ts";
 import type { Packing } from "./format.ts";
 import { checkUnpackedSize } from "./unpack-limits.ts";
 import { untar } from "./untar.ts";
@@ -107,8 +107,9 @@ async function unzip(from: string, to: string, options: UnpackOptions): Promise<
 async function ontologyEntryOf(zip: ZipFile, member: string | undefined): Promise<Entry> {
   if (zip.entryCount > MAX_ENTRIES)
     throw new DownloadError(`the zip file has ${zip.entryCount} entries, limit is ${MAX_ENTRIES}`);
-  const found: Entry[] = [];
-  for await (const entry of zipEntries(zip)) if (isOntologyMember(entry.fileName, member)) found.push(entry);
+  const entries: Entry[] = [];
+  for await (const entry of zipEntries(zip)) entries.push(entry);
+  const found = ontologyMembers(entries, ({ fileName }) => fileName, member);
   const [only] = found;
   if (only === undefined || found.length > 1) {
     const names = found.map(({ fileName }) => fileName);
