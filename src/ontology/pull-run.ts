@@ -68,7 +68,7 @@ export class PullRun {
       await this.#setImporters(results, keptIds);
       if (isAll) await this.#deps.lockWriter.keepOnly(sources, imported);
     }
-    if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
+    if ([...sources, ...this.#deps.settings.sources].some(({ imports }) => imports)) await this.#writeCatalog(results);
     return results;
   }
 
@@ -210,9 +210,20 @@ export class PullRun {
     );
   }
 
+  /** The catalogue has every locked version: also those of sources that this run has not pulled, or that have failed. */
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {
-    const stored = results.flatMap(result => (result.outcome === "failed" ? [] : [result.stored]));
-    if (stored.length > 0) await writeCatalog(this.#deps.store, stored);
+    const { store, settings } = this.#deps;
+    const pulled = new Map(
+      results.flatMap(result => (result.outcome === "failed" ? [] : [[result.id, result.stored] as const])),
+    );
+    const lock = await readLock(settings.lockfile);
+    const versions = await runPool([...lock], settings.parallel, async ([id, { sha256 }]) => {
+      const known = pulled.get(id);
+      if (known?.manifest.sha256 === sha256) return known;
+      return (await store.versions(id)).find(({ manifest }) => manifest.sha256 === sha256);
+    });
+    const stored = versions.filter(version => version !== undefined);
+    if (stored.length > 0) await writeCatalog(store, stored);
   }
 }
 

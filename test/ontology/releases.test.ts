@@ -182,6 +182,28 @@ test("imports are fetched, locked and written to a catalogue; cycles end, and mi
   assert.equal((await run("pull --frozen")).exitCode, 0);
 });
 
+test("the catalogue keeps the files of sources that are not pulled or that fail", async t => {
+  const { files, run, store } = await setUp(
+    t,
+    origin =>
+      `defaults: { resolver: direct, imports: true }\nsources:\n` +
+      `  a: { extras: { url: "${origin}/a.ttl" } }\n  b: { extras: { url: "${origin}/b.ttl" } }\n`,
+  );
+  for (const name of ["a", "b"]) files.set(`/${name}.ttl`, `<http://x/${name}> a <${OWL}Ontology> .`);
+  const catalog = () => readFile(join(store, "catalog-v001.xml"), "utf8");
+  assert.equal((await run("pull")).exitCode, 0);
+  const complete = await catalog();
+  for (const name of ["a", "b"]) assert.match(complete, new RegExp(`name="http://x/${name}" uri="${name}/`));
+  await run("pull a");
+  assert.equal(await catalog(), complete);
+  files.delete("/b.ttl");
+  assert.equal((await run("pull")).exitCode, 1);
+  assert.equal(await catalog(), complete);
+  await rm(join(store, "catalog-v001.xml"));
+  await run("pull --frozen a");
+  assert.equal(await catalog(), complete);
+});
+
 test("path, diff and export read stored versions", async t => {
   const { files, run, store } = await setUp(t, direct("/x.obo"));
   files.set("/x.obo", release("2026-01-01", 20, "\n[Typedef]\nid: part_of\nname: part of\n"));
