@@ -7,6 +7,7 @@ import { writeCatalog } from "./import-catalog.ts";
 import { IMPORTS_MAX, ImportClosure } from "./import-closure.ts";
 import type { LockWriter } from "./lock-writer.ts";
 import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
+import { announcedFields } from "./manifest-builder.ts";
 import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
@@ -104,8 +105,11 @@ export class PullRun {
     try {
       // A frozen pull that finds its file writes nothing, so it need not wait for other processes.
       if (!isFrozen) locks.push(await this.#deps.puller.lock(id));
-      const stored = await this.#findStored(item, expectedSha256, locked);
-      if (stored !== undefined) return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
+      const found = await this.#findStored(item, expectedSha256, locked);
+      if (found !== undefined) {
+        const stored = isFrozen ? found : await this.#withAnnouncedFields(item, found);
+        return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
+      }
       if (isFrozen) locks.push(await this.#deps.puller.lock(id));
       const copies = this.#copiesOf(item, locked);
       const request = { sha256: expectedSha256, copies, locked };
@@ -140,6 +144,13 @@ export class PullRun {
       if (await store.isIntact(stored, signal)) return stored;
     }
     return undefined;
+  }
+
+  async #withAnnouncedFields(entry: PlanEntry, stored: StoredVersion): Promise<StoredVersion> {
+    const { announced_version, licence } = stored.manifest;
+    const fields = announcedFields(entry, stored.manifest);
+    const isSame = fields.announced_version === announced_version && fields.licence === licence;
+    return isSame ? stored : this.#deps.store.updateManifest(stored, fields);
   }
 
   /**

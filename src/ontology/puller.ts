@@ -12,7 +12,7 @@ import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
 import { claimedFormat, targetFormatOf } from "./format.ts";
 import { isSameSource, type LockEntry } from "./lockfile.ts";
-import { buildManifest } from "./manifest-builder.ts";
+import { announcedFields, buildManifest } from "./manifest-builder.ts";
 import type { MirrorCopy } from "./mirrors.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
 import { describeError, type PlanEntry } from "./planner.ts";
@@ -206,9 +206,10 @@ export class Puller {
     if (download.kind === "unchanged") {
       if (current === undefined)
         return { problem: "the server returned status 304, but no version is stored", isFinal: true };
+      const changes = { ...announcedFields(entry, current.manifest), checked_at: isoTime(time) };
       return {
         outcome: "unchanged",
-        stored: await store.updateManifest(current, { checked_at: isoTime(time) }),
+        stored: await store.updateManifest(current, changes),
         requests: 1,
         resumedBytes: 0,
       };
