@@ -22,6 +22,7 @@ test("every coding of the web is decoded, under both names of the field", async 
     ["deflate", deflateSync(TEXT)],
     ["deflate", deflateRawSync(TEXT)],
     ["zstd", zstdCompressSync(TEXT)],
+    ["zstd", Buffer.concat([zstdCompressSync(TEXT.subarray(0, 99)), zstdCompressSync(TEXT.subarray(99))])],
   ];
   for (const [coding, bytes] of encoded) {
     assert.deepEqual(await buffer(decodedBody(bodyOf(bytes), { "content-encoding": coding })), TEXT, coding);
@@ -49,6 +50,8 @@ test("a body without a coding, with an unknown one or labelled by mistake is pas
 test("a truncated or damaged body is an error of the stream", async () => {
   const packed = gzipSync(TEXT);
   await assert.rejects(buffer(decodedBody(bodyOf(packed.subarray(0, 60)), { "content-encoding": "gzip" })));
+  const junk = Buffer.concat([zstdCompressSync(TEXT), Buffer.from("junk")]);
+  await assert.rejects(buffer(decodedBody(bodyOf(junk), { "content-encoding": "zstd" })), /not a zstd frame/);
   const broken = new Readable({
     read() {
       this.push(packed.subarray(0, 50));

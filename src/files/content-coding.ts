@@ -5,6 +5,7 @@ import { pipeline, Readable, type Transform } from "node:stream";
 import zlib, { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { fieldLine } from "../http/headers.ts";
+import { zstdFrames } from "./compression/zstd-frames.ts";
 
 /** The value of `accept-encoding` for the codings that `decodedBody` reads. */
 export const ACCEPTED_CODINGS = "gzip, br, deflate";
@@ -29,32 +30,36 @@ const CODINGS_MAX = 3;
 export function decodedBody(body: Readable, headers: HeaderFields): Readable {
   const codings = (contentCoding(headers) ?? "").split(",").map(coding => coding.trim());
   const decoders = codings.filter(coding => coding !== "identity").map(coding => DECODERS.get(coding));
-  if (decoders.length > CODINGS_MAX || !decoders.every(decoderFor => decoderFor !== undefined)) return body;
+  if (decoders.length > CODINGS_MAX || !decoders.every(decoder => decoder !== undefined)) return body;
   // The header lists the codings in the order in which the server applied them.
   return decoders.reduceRight(decodedOnce, body);
 }
 
-function decodedOnce(body: Readable, decoderFor: DecoderFor): Readable {
-  const decoded = Readable.from(decode(body, decoderFor), { objectMode: false });
+function decodedOnce(body: Readable, coding: Coding): Readable {
+  const decoded = Readable.from(decode(body, coding), { objectMode: false });
   // Destroying `decoded` does not end a generator that waits for a chunk of the body.
   decoded.once("close", () => body.destroy());
   return decoded;
 }
 
-/** The decoder for a body with these first bytes; undefined if the bytes are not encoded, whatever the header says. */
-type DecoderFor = (first: Uint8Array) => Transform | undefined;
+interface Coding {
+  /** The decoder for a body with these first bytes; undefined if the bytes are not encoded, whatever the header says. */
+  decoderFor(first: Uint8Array): Transform | undefined;
+  /** Splits the body into the pieces that the decoder needs. */
+  readonly split?: ((chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>) | undefined;
+}
 
-const gunzip: DecoderFor = first => (first[0] === 0x1f ? createGunzip() : undefined);
-const DECODERS: ReadonlyMap<string, DecoderFor> = new Map<string, DecoderFor>([
+const gunzip: Coding = { decoderFor: first => (first[0] === 0x1f ? createGunzip() : undefined) };
+const DECODERS: ReadonlyMap<string, Coding> = new Map<string, Coding>([
   ["gzip", gunzip],
   ["x-gzip", gunzip],
-  ["br", () => createBrotliDecompress()],
+  ["br", { decoderFor: () => createBrotliDecompress() }],
   // `deflate` means the zlib format; some servers send raw deflate instead.
-  ["deflate", first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw())],
-  ["zstd", () => zlib.createZstdDecompress()],
+  ["deflate", { decoderFor: first => (((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw()) }],
+  ["zstd", { decoderFor: () => zlib.createZstdDecompress(), split: zstdFrames }],
 ]);
 
-async function* decode(body: Readable, decoderFor: DecoderFor): AsyncGenerator<Buffer> {
+async function* decode(body: Readable, { decoderFor, split }: Coding): AsyncGenerator<Buffer> {
   const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]();
   const first = await chunks.next();
   if (first.done === true) return;
@@ -68,6 +73,6 @@ async function* decode(body: Readable, decoderFor: DecoderFor): AsyncGenerator<B
     return;
   }
   // An error of the body destroys the decoder, and reading from the decoder then rejects.
-  pipeline(all(), decoder, () => undefined);
+  pipeline(split?.(all()) ?? all(), decoder, () => undefined);
   yield* decoder;
 }

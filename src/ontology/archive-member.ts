@@ -3,14 +3,37 @@ import { formatOfName } from "./format.ts";
 /** How many names a message lists. */
 const NAMES_MAX = 5;
 
-/** Whether an entry of an archive may be the ontology: the named one, or any file with an ontology extension. */
-export function isOntologyMember(name: string, member: string | undefined): boolean {
+/**
+ * The entries that may be the ontology: those with an ontology extension. With `member`: the entry at this path, else the
+ * entries whose path ends with it. An archive is used if it has exactly one of them.
+ */
+export function ontologyMembers<Entry>(
+  entries: readonly Entry[],
+  nameOf: (entry: Entry) => string,
+  member: string | undefined,
+): readonly Entry[] {
+  if (member === undefined) return entries.filter(entry => isOntology(nameOf(entry)));
+  const wanted = pathOf(member);
+  // A directory has a slash at its end, so it is never the wanted file.
+  const exact = entries.filter(entry => pathOf(nameOf(entry)) === wanted);
+  return exact.length > 0 ? exact : entries.filter(entry => nameOf(entry).endsWith(`/${wanted}`));
+}
+
+/** Whether a name has an ontology extension. */
+function isOntology(name: string): boolean {
   if (name.endsWith("/")) return false;
-  if (member !== undefined) return name === member || name.endsWith(`/${member}`);
-  const parts = name.split("/");
+  const parts = pathOf(name).split("/");
   // Files that macOS adds, hidden files, and the catalogue that maps imports to files.
   const isHidden = parts.some(part => part.startsWith(".") || part === "__MACOSX");
   return !isHidden && parts.at(-1) !== "catalog-v001.xml" && formatOfName(name) !== undefined;
+}
+
+/** The path without parts that are ".": `tar czf x.tgz .` writes `./x.obo`. */
+function pathOf(name: string): string {
+  return name
+    .split("/")
+    .filter(part => part !== ".")
+    .join("/");
 }
 
 /** Why an archive with these candidates cannot be used. */

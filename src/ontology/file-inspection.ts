@@ -220,7 +220,8 @@ async function tryParser(
     return { parser, facts, problem: isEmpty ? `file contains no ${parser.statementUnit}` : undefined, isEmpty };
   } catch (error) {
     signal?.throwIfAborted();
-    if (!(error instanceof SyntaxProblem)) throw error;
+    // A file can be made to exhaust the stack or the length of a string. Only this file must fail, not the whole pull.
+    if (!(error instanceof SyntaxProblem || error instanceof RangeError)) throw error;
     return { parser, facts, problem: error.message.replace(/\s+/g, " ").slice(0, 300), isEmpty: false };
   } finally {
     await file.close();

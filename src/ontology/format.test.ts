@@ -31,9 +31,11 @@ test("only names and media types of formats that contain each other are claims",
   assert.equal(claimedFormat("/x", "text/turtle"), undefined);
 });
 
-test("gzip and zip are recognised by their first bytes", () => {
+test("gzip, zip and zstd are recognised by their first bytes", () => {
   assert.equal(packingOf(Buffer.from([0x1f, 0x8b, 8])), "gzip");
   assert.equal(packingOf(Buffer.from("PK\x03\x04", "latin1")), "zip");
+  assert.equal(packingOf(Buffer.from([0x28, 0xb5, 0x2f, 0xfd])), "zstd");
+  assert.equal(packingOf(Buffer.from([0x5f, 0x2a, 0x4d, 0x18])), "zstd");
   assert.equal(packingOf(Buffer.from("PK")), undefined);
   assert.equal(packingOf(Buffer.from("")), undefined);
 });

@@ -111,6 +111,9 @@ const SIGNATURES: readonly (readonly [Packing, readonly number[], offset: number
 
 /** The compression of a file, by its first bytes. */
 export function packingOf(head: Uint8Array): Packing | undefined {
+  // Some programs, such as pzstd, begin with a frame that decoders skip. The lower half of its first byte varies.
+  const [first = 0, ...rest] = head.subarray(0, 4);
+  if (first >> 4 === 5 && rest.join() === "42,77,24") return "zstd";
   return SIGNATURES.find(([, bytes, offset]) => bytes.every((byte, index) => head[offset + index] === byte))?.[0];
 }
 

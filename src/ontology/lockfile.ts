@@ -139,6 +139,11 @@ export function sourceDifferences(entry: LockEntry, source: Source): readonly So
   return pairs.flatMap(([key, locked, wanted]) => (locked === wanted ? [] : [{ key, locked, wanted }]));
 }
 
+/** Whether an entry was written for the same file as the source names: pins are not compared. */
+export function isSameSource(entry: LockEntry, source: Source): boolean {
+  return sourceDifferences(entry, source).every(({ key }) => key === "version" || key === "sha256");
+}
+
 function formatList(formats: readonly string[]): string {
   return formats.length === 0 ? "any" : formats.join(", ");
 }

@@ -215,3 +215,12 @@ test("managers with the same shared_dir share limits and cooldowns", async t => 
   // At once, while the record is still fresh: the cooldown is one of the host.
   await assert.rejects(b.acquire("bioportal", "c.example", { mode: "fail" }), RateLimitExceeded);
 });
+
+test("a cooldown without an end is refused", () => {
+  const manager = new OntologyManager();
+  for (const seconds of [Number.POSITIVE_INFINITY, Number.MAX_VALUE, Number.NaN, -1])
+    assert.throws(() => manager.cooldownFor("ols:www.ebi.ac.uk", seconds), {
+      name: "RangeError",
+      message: `seconds must be a finite number, 0 or more, not ${seconds}`,
+    });
+});

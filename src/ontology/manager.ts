@@ -144,10 +144,12 @@ export class OntologyManager {
    * reverse. In this process the cooldown applies at once. The promise resolves when the processes that share the folder
    * can read it. They apply it to the host, like a Retry-After that `ontofetch` has received.
    * @param key `service:host`, as `acquire` returns it.
-   * @throws RangeError for a negative number of seconds or an invalid key.
+   * @throws RangeError for a negative or infinite number of seconds or an invalid key.
    */
   cooldownFor(key: string, seconds: number): Promise<void> {
-    if (!(seconds >= 0)) throw new RangeError(`seconds must be 0 or more, not ${seconds}`);
+    // The records that processes share have an end, so a cooldown without one would hold only in this process.
+    if (!(seconds >= 0 && Number.isFinite(seconds * 1_000_000)))
+      throw new RangeError(`seconds must be a finite number, 0 or more, not ${seconds}`);
     const colon = key.indexOf(":");
     if (colon < 1) throw new RangeError(`invalid key ${JSON.stringify(key)}; expected <service>:<host>`);
     const name = keyOf(key.slice(0, colon), key.slice(colon + 1));

@@ -56,6 +56,20 @@ export function buildManifest(
   };
 }
 
+/**
+ * What a service says now about a stored file: the version that it announces and the licence. What it no longer states
+ * stays, because the service may only have been unavailable.
+ */
+export function announcedFields(
+  { version, licence }: PlanEntry,
+  stored: OntologyManifest,
+): Pick<OntologyManifest, "announced_version" | "licence"> {
+  return {
+    announced_version: version === undefined ? stored.announced_version : labelOf(version),
+    licence: licence ?? stored.licence,
+  };
+}
+
 /** The query may contain a signature, which gives access for about an hour. */
 function withoutQuery(text: string): string {
   const url = new URL(text);

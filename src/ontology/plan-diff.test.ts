@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { serve } from "../../test/http/kit.ts";
 import { internetFor, projectFor } from "../../test/ontology/kit.ts";
+import { outcomes } from "../../test/ontology/outcomes.ts";
 import { formatLock, readLock } from "./lockfile.ts";
 import { diffPlan } from "./plan-diff.ts";
 
@@ -75,4 +77,45 @@ test("a locked file that a source imports is not removed, unless the source no l
   assert.deepEqual(await removed(), []);
   await project.write(SOURCES);
   assert.deepEqual(await removed(), ["part", "deeper"]);
+});
+
+test("after a pull, a plan is the same as the lockfile, also if only the announced version has changed", async t => {
+  let announced = "2026-10-01";
+  const server = await serve(t, (request, response) => {
+    const { origin } = server;
+    if (request.url?.includes("/ontologies/")) {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ version: announced, config: { fileLocation: `${origin}/x.obo` } }));
+      return;
+    }
+    const isKnown = request.headers["if-none-match"] === '"a"';
+    response.writeHead(isKnown ? 304 : 200, { etag: '"a"' });
+    response.end(isKnown ? "" : "format-version: 1.2\ndata-version: 7\nontology: x\n\n[Term]\nid: X:1\nname: one\n");
+  });
+  const sources = `allow_private: true\nsources:\n  x: { resolver: ols, extras: { base: "${server.origin}" } }\n`;
+  const project = await projectFor({ network: {} }, sources);
+  const change = async () => {
+    const [found] = diffPlan(await project.plan(), await readLock(join(project.folder, "ontologies.lock.json")));
+    return found?.change;
+  };
+  await project.pull();
+  assert.equal(await change(), "same");
+  announced = "2026-11-01";
+  assert.equal(await change(), "changed");
+  assert.deepEqual(outcomes(await project.pull()), { x: "unchanged" });
+  assert.equal(await change(), "same");
+});
+
+test("after a pull that keeps a pinned version, the lockfile has the version that the service announces", async t => {
+  const server = await serve(t, (_, response) => {
+    response.end("format-version: 1.2\ndata-version: 7\nontology: x\n\n[Term]\nid: X:1\nname: one\n");
+  });
+  const sources = (announced: string) =>
+    `allow_private: true\nsources:\n  x: { resolver: direct, version: "7", extras: { url: "${server.origin}/x.obo", version: "${announced}" } }\n`;
+  const project = await projectFor({ network: {} }, sources("7"));
+  await project.pull();
+  await project.write(sources("7.0"));
+  assert.deepEqual(outcomes(await project.pull()), { x: "kept" });
+  const lock = await readLock(join(project.folder, "ontologies.lock.json"));
+  assert.equal(lock.get("x")?.announced_version, "7.0");
 });

@@ -75,13 +75,19 @@ const PARALLEL_REQUESTS = 8;
 /** A plan waits at most one minute for an open circuit or a cooldown; then the source is refused. */
 const MAX_BREAKER_WAIT_MS = 60_000;
 
+/** A registry request that was sent or is being sent. */
+interface PendingResponse {
+  readonly mode: WaitMode;
+  readonly response: Promise<RegistryResponse>;
+}
+
 /**
  * Asks services for the URLs of files; downloads no file. Sources that need the same registry request share one
  * response.
  */
 export class Planner {
   readonly #deps: PlannerDeps;
-  readonly #responses = new Map<string, Promise<RegistryResponse>>();
+  readonly #responses = new Map<string, PendingResponse>();
 
   constructor(deps: PlannerDeps) {
     this.#deps = deps;
@@ -152,14 +158,26 @@ export class Planner {
     }
   }
 
-  /** Sends each request once. A failed request is not kept, so the next source sends it again. */
-  #cachedResponse(request: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {
-    const known = this.#responses.get(request.url);
-    if (known !== undefined) return known;
-    const pendingResponse = this.#send(request, service, mode);
-    this.#responses.set(request.url, pendingResponse);
-    pendingResponse.catch(() => this.#responses.delete(request.url));
-    return pendingResponse;
+  /**
+   * Sends each request once. A failed request is not kept, so the next source sends it again. A caller in mode `block`
+   * that has joined a request in mode `fail` sends it again if the hub refused it, because the caller may wait.
+   */
+  async #cachedResponse(request: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {
+    for (;;) {
+      const pending = this.#responses.get(request.url) ?? this.#startRequest(request, service, mode);
+      try {
+        return await pending.response;
+      } catch (error) {
+        if (mode === "fail" || pending.mode === "block" || !(error instanceof RejectedError)) throw error;
+      }
+    }
+  }
+
+  #startRequest(request: RegistryRequest, service: string, mode: WaitMode): PendingResponse {
+    const pending: PendingResponse = { mode, response: this.#send(request, service, mode) };
+    this.#responses.set(request.url, pending);
+    pending.response.catch(() => this.#responses.delete(request.url));
+    return pending;
   }
 
   async #send({ url, accept }: RegistryRequest, service: string, mode: WaitMode): Promise<RegistryResponse> {

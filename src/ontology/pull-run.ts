@@ -7,6 +7,7 @@ import { writeCatalog } from "./import-catalog.ts";
 import { IMPORTS_MAX, ImportClosure } from "./import-closure.ts";
 import type { LockWriter } from "./lock-writer.ts";
 import { type LockEntry, type Lockfile, readLock } from "./lockfile.ts";
+import { announcedFields } from "./manifest-builder.ts";
 import { type MirrorCopy, mirrorCopies } from "./mirrors.ts";
 import type { OntofetchSettings } from "./ontofetch-settings.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
@@ -15,7 +16,7 @@ import { runPool } from "./pull-pool.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import type { Puller } from "./puller.ts";
 import type { Source } from "./resolver.ts";
-import { labelOf } from "./version-label.ts";
+import { isWanted } from "./wanted-version.ts";
 
 export interface PullRunDeps {
   readonly settings: OntofetchSettings;
@@ -68,7 +69,7 @@ export class PullRun {
       await this.#setImporters(results, keptIds);
       if (isAll) await this.#deps.lockWriter.keepOnly(sources, imported);
     }
-    if (sources.some(({ imports }) => imports)) await this.#writeCatalog(results);
+    if ([...sources, ...this.#deps.settings.sources].some(({ imports }) => imports)) await this.#writeCatalog(results);
     return results;
   }
 
@@ -104,11 +105,15 @@ export class PullRun {
     try {
       // A frozen pull that finds its file writes nothing, so it need not wait for other processes.
       if (!isFrozen) locks.push(await this.#deps.puller.lock(id));
-      const stored = await this.#findStored(item, expectedSha256);
-      if (stored !== undefined) return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
+      const found = await this.#findStored(item, expectedSha256, locked);
+      if (found !== undefined) {
+        const stored = isFrozen ? found : await this.#withAnnouncedFields(item, found);
+        return { id, outcome: "kept", stored, requests: 0, resumedBytes: 0, importedBy };
+      }
       if (isFrozen) locks.push(await this.#deps.puller.lock(id));
       const copies = this.#copiesOf(item, locked);
-      return { id, ...(await this.#deps.puller.pull(item, expectedSha256, copies)), importedBy };
+      const request = { sha256: expectedSha256, copies, locked };
+      return { id, ...(await this.#deps.puller.pull(item, request)), importedBy };
     } catch (error) {
       this.#deps.signal?.throwIfAborted();
       if (isBug(error)) throw error;
@@ -120,18 +125,32 @@ export class PullRun {
    * The stored file, if it is the locked file or has the pinned version. Its hash is checked again, because the file may
    * have been damaged since its manifest was written.
    */
-  async #findStored({ source }: PlanEntry, expectedSha256: string | undefined): Promise<StoredVersion | undefined> {
+  async #findStored(
+    { source, url }: PlanEntry,
+    expectedSha256: string | undefined,
+    locked: LockEntry | undefined,
+  ): Promise<StoredVersion | undefined> {
     const { store, signal } = this.#deps;
     const { id, version } = source;
     const sha256 = expectedSha256 ?? source.sha256;
-    const isWanted = ({ manifest }: StoredVersion) =>
-      (sha256 === undefined || manifest.sha256 === sha256) &&
-      (version === undefined || manifest.version === labelOf(version));
     if (sha256 === undefined && version === undefined) return undefined;
-    for (const stored of (await store.versions(id)).filter(isWanted)) {
+    // Without a hash, a file from another URL may be another product of the same version.
+    const candidates = (await store.versions(id)).filter(
+      ({ manifest }) =>
+        (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) &&
+        isWanted(manifest, source, locked),
+    );
+    for (const stored of candidates) {
       if (await store.isIntact(stored, signal)) return stored;
     }
     return undefined;
+  }
+
+  async #withAnnouncedFields(entry: PlanEntry, stored: StoredVersion): Promise<StoredVersion> {
+    const { announced_version, licence } = stored.manifest;
+    const fields = announcedFields(entry, stored.manifest);
+    const isSame = fields.announced_version === announced_version && fields.licence === licence;
+    return isSame ? stored : this.#deps.store.updateManifest(stored, fields);
   }
 
   /**
@@ -202,9 +221,20 @@ export class PullRun {
     );
   }
 
+  /** The catalogue has every locked version: also those of sources that this run has not pulled, or that have failed. */
   async #writeCatalog(results: readonly PullResult[]): Promise<void> {
-    const stored = results.flatMap(result => (result.outcome === "failed" ? [] : [result.stored]));
-    if (stored.length > 0) await writeCatalog(this.#deps.store, stored);
+    const { store, settings } = this.#deps;
+    const pulled = new Map(
+      results.flatMap(result => (result.outcome === "failed" ? [] : [[result.id, result.stored] as const])),
+    );
+    const lock = await readLock(settings.lockfile);
+    const versions = await runPool([...lock], settings.parallel, async ([id, { sha256 }]) => {
+      const known = pulled.get(id);
+      if (known?.manifest.sha256 === sha256) return known;
+      return (await store.versions(id)).find(({ manifest }) => manifest.sha256 === sha256);
+    });
+    const stored = versions.filter(version => version !== undefined);
+    if (stored.length > 0) await writeCatalog(store, stored);
   }
 }
 

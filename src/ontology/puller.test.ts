@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Project, projectAt } from "../../test/ontology/kit.ts";
@@ -41,4 +42,34 @@ test("a version whose checked_at is in the future is checked again", async t => 
   assert.deepEqual(outcomes(await project.pull({ time: ahead })), { x: "fetched" });
   body = OBO.replace("one", "two");
   assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
+});
+
+test("a file from the address of its version does not hide a newer file at the URL of the source", async t => {
+  const owl = (version: string, origin: string) =>
+    `<${origin}/x> a <http://www.w3.org/2002/07/owl#Ontology> ; <http://www.w3.org/2002/07/owl#versionIRI> ` +
+    `<${origin}/x/${version}/x.ttl> . <${origin}/x#A> a <http://www.w3.org/2002/07/owl#Class> .`;
+  let newest = "2026-01-01";
+  // The server has copied the old release to its own address after the new one was published.
+  const modified = {
+    "/x.obo": "Tue, 10 Feb 2026 00:00:00 GMT",
+    "/x/2026-01-01/x.ttl": "Wed, 01 Apr 2026 00:00:00 GMT",
+  };
+  const { project, server } = await projectAt(t, ({ url = "", headers }, response) => {
+    const date = Object.entries(modified).find(([path]) => path === url)?.[1] ?? "";
+    const since = Date.parse(headers["if-modified-since"] ?? "");
+    if (since >= Date.parse(date)) response.writeHead(304).end();
+    else
+      response
+        .writeHead(200, { "last-modified": date })
+        .end(owl(url === "/x.obo" ? newest : "2026-01-01", server.origin));
+  });
+  assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
+  newest = "2026-02-10";
+  await rm(join(project.folder, "ontologies"), { recursive: true });
+  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), { x: "fetched" });
+  assert.equal(server.requests.at(-1)?.url, "/x/2026-01-01/x.ttl");
+  assert.equal(manifestIn(project)["last_modified"], null);
+  const [pulled] = await project.pull();
+  assert.ok(pulled?.outcome === "fetched");
+  assert.equal(pulled.stored.manifest.version, "2026-02-10");
 });

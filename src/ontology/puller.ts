@@ -1,5 +1,6 @@
 import { copyFile, mkdir, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { DownloadError, isDocstokgError } from "../errors.ts";
 import { hashFile } from "../files/file-hash.ts";
 import { FileLock } from "../files/file-lock.ts";
@@ -10,15 +11,16 @@ import { fieldLine } from "../http/headers.ts";
 import type { Time } from "../time/time.ts";
 import { type CheckDepth, inspectFile } from "./file-inspection.ts";
 import { claimedFormat, targetFormatOf } from "./format.ts";
-import { buildManifest } from "./manifest-builder.ts";
+import { isSameSource, type LockEntry } from "./lockfile.ts";
+import { announcedFields, buildManifest } from "./manifest-builder.ts";
 import type { MirrorCopy } from "./mirrors.ts";
-import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
 import { describeError, type PlanEntry } from "./planner.ts";
 import type { RedirectFollower } from "./redirect-follower.ts";
 import { releaseProblem } from "./release-check.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
 import { unpackLayers } from "./unpacked-file.ts";
+import { isOtherMember, isWanted } from "./wanted-version.ts";
 
 export interface PullerDeps {
   readonly follower: RedirectFollower;
@@ -43,6 +45,15 @@ export interface PullOutcome {
   readonly requests: number;
   /** Bytes of an interrupted download that were not sent again. */
   readonly resumedBytes: number;
+}
+
+export interface PullRequest {
+  /** Only a file with this hash is accepted. */
+  readonly sha256?: string | undefined;
+  /** Where to look, in this order. @default the URL of the entry */
+  readonly copies?: readonly MirrorCopy[] | undefined;
+  /** The entry of the lockfile before this pull. */
+  readonly locked?: LockEntry | undefined;
 }
 
 interface FailedFetch {
@@ -74,13 +85,13 @@ export class Puller {
   }
 
   /**
-   * Returns when a complete and valid version is in the store, or throws a DownloadError. With `sha256` only a file
-   * with this hash is accepted. The caller has the `lock` of the id.
-   * @param copies where to look, in this order. @default the URL of the entry
+   * Returns when a complete and valid version is in the store, or throws a DownloadError. The caller has the `lock` of the
+   * id.
    */
-  async pull(entry: PlanEntry, sha256?: string, copies?: readonly MirrorCopy[]): Promise<PullOutcome> {
+  async pull(entry: PlanEntry, request: PullRequest = {}): Promise<PullOutcome> {
     const { time, signal } = this.#deps;
-    const current = await this.#current(entry);
+    const { sha256, copies } = request;
+    const current = await this.#current(entry, request.locked);
     const checkedAt = current?.manifest.checked_at ?? "";
     // A time in the future comes from a clock that was wrong, so it does not show that the version is fresh.
     const isFresh = current !== undefined && checkedAt >= this.#startedAt && checkedAt <= isoTime(time);
@@ -90,7 +101,7 @@ export class Puller {
     const problems: { readonly from: string; readonly message: string }[] = [];
     for (const copy of copies ?? [{ kind: "url", url: entry.url }]) {
       try {
-        return await this.#pullCopy(entry, copy, sha256, current);
+        return await this.#pullCopy(entry, copy, request, current);
       } catch (error) {
         signal?.throwIfAborted();
         if (copies === undefined || copies.length === 1) throw error;
@@ -107,22 +118,22 @@ export class Puller {
   async #pullCopy(
     entry: PlanEntry,
     copy: MirrorCopy,
-    sha256: string | undefined,
+    request: PullRequest,
     current: StoredVersion | undefined,
   ): Promise<PullOutcome> {
     for (let fetch = 1; ; fetch += 1) {
-      const isConditional = sha256 === undefined && copy.kind === "url" && copy.url === entry.url;
+      const isConditional = request.sha256 === undefined && copy.kind === "url" && copy.url === entry.url;
       const pulled =
         copy.kind === "file"
-          ? await this.#copy(entry, copy.path, sha256)
-          : await this.#fetch(entry, copy.url, isConditional ? current : undefined, sha256);
+          ? await this.#copy(entry, copy.path, request)
+          : await this.#fetch(entry, copy.url, isConditional ? current : undefined, request);
       if ("outcome" in pulled) return pulled;
       if (pulled.isFinal || fetch >= FETCHES_MAX) throw new DownloadError(pulled.problem);
     }
   }
 
   /** Copies a file from a folder, with the same checks as for a download. */
-  async #copy(entry: PlanEntry, from: string, sha256: string | undefined): Promise<PullOutcome | FailedFetch> {
+  async #copy(entry: PlanEntry, from: string, request: PullRequest): Promise<PullOutcome | FailedFetch> {
     const { store, maxFileBytes, signal } = this.#deps;
     const path = `${store.work.partialPath(entry.source.id)}.copy`;
     await mkdir(dirname(path), { recursive: true });
@@ -142,19 +153,17 @@ export class Puller {
         requests: 0,
         resumedBytes: 0,
       } as const;
-      return await this.#checkAndStore(entry, saved, { path, finalUrl: entry.url, sha256 });
+      return await this.#checkAndStore(entry, saved, { path, finalUrl: entry.url, request });
     } finally {
       await rm(path, { force: true });
     }
   }
 
-  /** The newest stored version of this URL in a wanted format; its validators make the request conditional. */
-  async #current({ source, url }: PlanEntry): Promise<StoredVersion | undefined> {
+  /** The newest stored version of this URL that the source may use; its validators make the request conditional. */
+  async #current({ source, url }: PlanEntry, locked: LockEntry | undefined): Promise<StoredVersion | undefined> {
     const { store } = this.#deps;
-    const isWanted = ({ format }: OntologyManifest) =>
-      source.targetFormats.length === 0 || source.targetFormats.includes(targetFormatOf(format));
     const [newest] = (await store.versions(source.id)).filter(
-      ({ manifest }) => manifest.url === url && isWanted(manifest),
+      ({ manifest }) => manifest.url === url && isWanted(manifest, source, locked),
     );
     return newest && store.findByHash(source.id, newest.manifest.sha256);
   }
@@ -163,7 +172,7 @@ export class Puller {
     entry: PlanEntry,
     url: string,
     current: StoredVersion | undefined,
-    sha256: string | undefined,
+    request: PullRequest,
   ): Promise<PullOutcome | FailedFetch> {
     const { store, time, maxFileBytes, signal, onBytes, onResume, follower } = this.#deps;
     const { id } = entry.source;
@@ -197,9 +206,10 @@ export class Puller {
     if (download.kind === "unchanged") {
       if (current === undefined)
         return { problem: "the server returned status 304, but no version is stored", isFinal: true };
+      const changes = { ...announcedFields(entry, current.manifest), checked_at: isoTime(time) };
       return {
         outcome: "unchanged",
-        stored: await store.updateManifest(current, { checked_at: isoTime(time) }),
+        stored: await store.updateManifest(current, changes),
         requests: 1,
         resumedBytes: 0,
       };
@@ -209,7 +219,9 @@ export class Puller {
     if (download.kind !== "saved")
       return { problem: describeFailure(download, { ...entry, url }, maxFileBytes), isFinal: true };
     try {
-      return await this.#checkAndStore(entry, download, { path, finalUrl, sha256 });
+      // Validators of another address say nothing about the URL of the entry, which later pulls ask for changes.
+      const headers = url === entry.url ? download.headers : withoutValidators(download.headers);
+      return await this.#checkAndStore(entry, { ...download, headers }, { path, finalUrl, request });
     } finally {
       await removePartialFile(path, record);
     }
@@ -221,8 +233,8 @@ export class Puller {
     {
       path,
       finalUrl,
-      sha256,
-    }: { readonly path: string; readonly finalUrl: string; readonly sha256: string | undefined },
+      request: { sha256, locked },
+    }: { readonly path: string; readonly finalUrl: string; readonly request: PullRequest },
   ): Promise<PullOutcome | FailedFetch> {
     const { store, check, maxFileBytes, isAccepted = false, signal, time } = this.#deps;
     const member = entry.source.extras["member"];
@@ -245,8 +257,10 @@ export class Puller {
       }
       const manifest = buildManifest(entry, { saved, unpackedFile, found, finalUrl, now: isoTime(time) });
       const others = (await store.versions(manifest.id)).map(version => version.manifest);
-      const sameUrl = others.filter(other => other.url === manifest.url);
-      const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted);
+      const sameUrl = others.filter(other => other.url === manifest.url && !isOtherMember(other, entry.source, locked));
+      const lockedHash = locked !== undefined && isSameSource(locked, entry.source) ? locked.sha256 : undefined;
+      const before = others.find(other => other.sha256 === lockedHash);
+      const problem = releaseProblem(entry.source, manifest, sameUrl, sha256 !== undefined || isAccepted, before);
       if (problem !== undefined) return { problem, isFinal: true };
       const stored = await store.add(unpackedFile.path, manifest, signal);
       return { outcome: "fetched", stored, requests: saved.requests, resumedBytes: saved.resumedBytes };
@@ -277,6 +291,10 @@ function describeFailure(
     .trim();
   const excerpt = line === "" ? "" : ` (${line.slice(0, 100)})`;
   return `${host} returned status ${status}${excerpt}`;
+}
+
+function withoutValidators({ etag: _etag, "last-modified": _modified, ...headers }: HeaderFields): HeaderFields {
+  return headers;
 }
 
 function isoTime(time: Time): string {

@@ -101,3 +101,15 @@ test("bzip2, xz and zstd files are unpacked, with the same limits; a damaged one
     await assert.rejects(opened(bytes.subarray(0, -9), packing), new RegExp(`the ${packing} file is damaged`));
   }
 });
+
+test("a zstd file with several frames is unpacked completely, and one with other bytes at its end is refused", async () => {
+  const [first, second] = [Buffer.from("format-version: 1.2\n"), sampleText()];
+  const frames = Buffer.concat([zstdCompressSync(first), zstdCompressSync(second)]);
+  const all = Buffer.concat([first, second]);
+  assert.equal((await opened(frames, "zstd")).bytes, all.length);
+  assert.deepEqual(readFileSync(to), all);
+  await assert.rejects(
+    opened(Buffer.concat([frames, Buffer.from("junk")]), "zstd"),
+    /the zstd file is damaged: bytes that are not a zstd frame/,
+  );
+});

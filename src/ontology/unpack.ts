@@ -7,7 +7,8 @@ import { pipeline } from "node:stream/promises";
 import zlib, { crc32, createGunzip } from "node:zlib";
 import { DownloadError } from "../errors.ts";
 import { decompressed, type OwnPacking } from "../files/compression/decompression.ts";
-import { isOntologyMember, memberProblem } from "./archive-member.ts";
+import { zstdFrames } from "../files/compression/zstd-frames.ts";
+import { memberProblem, ontologyMembers } from "./archive-member.ts";
 import type { Packing } from "./format.ts";
 import { checkUnpackedSize } from "./unpack-limits.ts";
 import { untar } from "./untar.ts";
@@ -41,7 +42,7 @@ export async function unpack(
     if (packing === "zip") return await unzip(from, to, options);
     if (packing === "tar") return await untarFile(from, to, options);
     if (packing === "gzip") return await decompress(from, createGunzip(), to, options);
-    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, options);
+    if (packing === "zstd") return await decompress(from, zlib.createZstdDecompress(), to, options, zstdFrames);
     return await decompressOwn(from, packing, to, options);
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -52,10 +53,17 @@ export async function unpack(
   }
 }
 
-async function decompress(from: string, decoder: Transform, to: string, options: UnpackOptions): Promise<UnpackResult> {
+async function decompress(
+  from: string,
+  decoder: Transform,
+  to: string,
+  options: UnpackOptions,
+  split?: typeof zstdFrames,
+): Promise<UnpackResult> {
   const packed = createReadStream(from);
   const meter = new UnpackMeter(options.maxBytes, () => packed.bytesRead);
-  await pipeline(packed, decoder, meter, createWriteStream(to), { signal: options.signal });
+  const pieces = split?.(packed) ?? packed;
+  await pipeline(pieces, decoder, meter, createWriteStream(to), { signal: options.signal });
   return meter.result();
 }
 
@@ -99,8 +107,9 @@ async function unzip(from: string, to: string, options: UnpackOptions): Promise<
 async function ontologyEntryOf(zip: ZipFile, member: string | undefined): Promise<Entry> {
   if (zip.entryCount > MAX_ENTRIES)
     throw new DownloadError(`the zip file has ${zip.entryCount} entries, limit is ${MAX_ENTRIES}`);
-  const found: Entry[] = [];
-  for await (const entry of zipEntries(zip)) if (isOntologyMember(entry.fileName, member)) found.push(entry);
+  const entries: Entry[] = [];
+  for await (const entry of zipEntries(zip)) entries.push(entry);
+  const found = ontologyMembers(entries, ({ fileName }) => fileName, member);
   const [only] = found;
   if (only === undefined || found.length > 1) {
     const names = found.map(({ fileName }) => fileName);

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { DownloadError } from "../errors.ts";
-import { isOntologyMember, memberProblem } from "./archive-member.ts";
+import { memberProblem, ontologyMembers } from "./archive-member.ts";
 
 const BLOCK_BYTES = 512;
 const MAX_ENTRIES = 10_000;
@@ -16,16 +16,11 @@ interface TarEntry {
 export async function* untar(path: string, member: string | undefined): AsyncGenerator<Uint8Array> {
   const file = await open(path);
   try {
-    const found = (await entriesOf(file)).filter(({ name }) => isOntologyMember(name, member));
+    const found = ontologyMembers(await entriesOf(file), ({ name }) => name, member);
     const [only] = found;
     if (only === undefined || found.length > 1) {
-      throw new DownloadError(
-        memberProblem(
-          "tar",
-          found.map(({ name }) => name),
-          member,
-        ),
-      );
+      const names = found.map(({ name }) => name);
+      throw new DownloadError(memberProblem("tar", names, member));
     }
     for (let at = 0; at < only.bytes; ) {
       const buffer = Buffer.alloc(Math.min(CHUNK_BYTES, only.bytes - at));

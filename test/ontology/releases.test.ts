@@ -71,6 +71,23 @@ test("a release that loses more than a tenth of its terms fails until it is acce
   assert.equal((await lock()).x.version, "2026-02-01");
 });
 
+test("lost terms are found where each release has a URL of its own", async t => {
+  const portal = (origin: string) => `sources:\n  x: { resolver: bioportal, extras: { base: "${origin}" } }\n`;
+  const { files, run, lock } = await setUp(t, portal);
+  const publish = (submissionId: number, terms: number) => {
+    const submission = { hasOntologyLanguage: "OBO", submissionId, version: `${submissionId}.0` };
+    files.set("/ontologies/X/latest_submission?include=all", JSON.stringify(submission));
+    files.set(`/ontologies/X/submissions/${submissionId}/download`, release(`${submissionId}.0`, terms));
+  };
+  publish(1, 100);
+  const first = await run("pull");
+  assert.equal(first.exitCode, 0, first.stderr + first.stdout);
+  publish(2, 3);
+  assert.match((await run("pull")).stderr, /version 2\.0 has 3 terms, 97 % fewer than the 100 of version 1\.0/);
+  assert.equal((await lock()).x.version, "1.0");
+  assert.equal((await run("pull --accept")).exitCode, 0);
+});
+
 test("a pinned version is fetched from its own address, and later pulls send no request", async t => {
   const { files, run, server } = await setUp(t, direct("/releases/{version}/x.obo"));
   files.set("/releases/2026-01-01/x.obo", release("2026-01-01", 2));
@@ -163,6 +180,28 @@ test("imports are fetched, locked and written to a catalogue; cycles end, and mi
   assert.match((await run("pull --frozen")).stderr, /^x: .*404/m);
   files.set("/x.ttl", ontology(at("x"), [at("y"), at("missing")]));
   assert.equal((await run("pull --frozen")).exitCode, 0);
+});
+
+test("the catalogue keeps the files of sources that are not pulled or that fail", async t => {
+  const { files, run, store } = await setUp(
+    t,
+    origin =>
+      `defaults: { resolver: direct, imports: true }\nsources:\n` +
+      `  a: { extras: { url: "${origin}/a.ttl" } }\n  b: { extras: { url: "${origin}/b.ttl" } }\n`,
+  );
+  for (const name of ["a", "b"]) files.set(`/${name}.ttl`, `<http://x/${name}> a <${OWL}Ontology> .`);
+  const catalog = () => readFile(join(store, "catalog-v001.xml"), "utf8");
+  assert.equal((await run("pull")).exitCode, 0);
+  const complete = await catalog();
+  for (const name of ["a", "b"]) assert.match(complete, new RegExp(`name="http://x/${name}" uri="${name}/`));
+  await run("pull a");
+  assert.equal(await catalog(), complete);
+  files.delete("/b.ttl");
+  assert.equal((await run("pull")).exitCode, 1);
+  assert.equal(await catalog(), complete);
+  await rm(join(store, "catalog-v001.xml"));
+  await run("pull --frozen a");
+  assert.equal(await catalog(), complete);
 });
 
 test("path, diff and export read stored versions", async t => {

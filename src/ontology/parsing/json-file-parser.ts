@@ -2,6 +2,7 @@ import type { OntologyFileFormat } from "../format.ts";
 import type { FileParser, StatementUnit } from "./file-parser.ts";
 import { JsonLdParser } from "./json-ld-parser.ts";
 import { JsonSplitter } from "./json-splitter.ts";
+import { checkDepth, JSON_LD_DEPTH_MAX } from "./limits.ts";
 import { ObographsParser } from "./obographs-parser.ts";
 import type { OnStatement } from "./statement.ts";
 import { SyntaxProblem, withLine } from "./syntax-problem.ts";
@@ -23,7 +24,7 @@ export class JsonFileParser implements FileParser {
     this.#jsonLd = new JsonLdParser(count, base);
     this.#splitter = new JsonSplitter({
       descends: (path, container) => this.#descends(path, container),
-      value: (path, value) => this.#value(path, value),
+      value: (path, value, levels) => this.#value(path, value, levels),
       end: path => {
         if (this.format === "obographs") this.#obographs.endContainer(path);
       },
@@ -61,13 +62,16 @@ export class JsonFileParser implements FileParser {
     return path.length === 1 && key === "@graph" && container === "list";
   }
 
-  #value(path: readonly string[], value: unknown): void {
+  #value(path: readonly string[], value: unknown, levels: number): void {
     const [key] = path;
     if (key === undefined) throw new SyntaxProblem("JSON is not an object or a list");
     const format = this.#decideFormat(key);
     if (format === "obographs") {
       if (key === "graphs") this.#obographs.value(path, value);
-    } else if (key === "*" || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, key === "*");
+      return;
+    }
+    checkDepth(levels, "values", this.#splitter.line, JSON_LD_DEPTH_MAX);
+    if (key === "*" || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, key === "*");
     else this.#jsonLd.member(key, value);
   }
 

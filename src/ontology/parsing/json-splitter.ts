@@ -4,8 +4,8 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 export interface JsonSplitterHandler {
   /** Whether the values inside the container at this path are passed one by one. `*` stands for items of a list. */
   descends(path: readonly string[], container: "object" | "list"): boolean;
-  /** A complete value. `path` is valid only during the call. */
-  value(path: readonly string[], value: unknown): void;
+  /** A complete value, with so many levels of brackets. `path` is valid only during the call. */
+  value(path: readonly string[], value: unknown, levels: number): void;
   /** The end of a container whose values were passed one by one. `path` is valid only during the call. */
   end?(path: readonly string[]): void;
 }
@@ -29,6 +29,8 @@ export class JsonSplitter {
   #pendingLength = 0;
   /** How many brackets are open inside the value that is being read. */
   #depth = 0;
+  /** The largest depth inside the value that is being read. */
+  #levels = 0;
   #isInString = false;
   #isAfterBackslash = false;
   #isEnded = false;
@@ -106,6 +108,7 @@ export class JsonSplitter {
   /** From this character on, the text is kept until the key or value is complete. */
   #startReading(at: number): number {
     this.#parts = [];
+    this.#levels = 0;
     return at;
   }
 
@@ -124,6 +127,7 @@ export class JsonSplitter {
       } else if (code === QUOTE) this.#isInString = true;
       else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
         this.#depth += 1;
+        this.#levels = Math.max(this.#levels, this.#depth);
         checkDepth(this.#depth, "values", this.#line);
       } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
         if (this.#depth === 0) return this.#complete(text, start, at);
@@ -163,7 +167,7 @@ export class JsonSplitter {
       top.next = "colon";
       return;
     }
-    this.#handler.value(this.#path, value);
+    this.#handler.value(this.#path, value, this.#levels);
     this.#endValue();
   }
 

@@ -24,3 +24,24 @@ test("nesting deeper than 2000 is refused before the parser reads on", async () 
     assert.match(await verdict(text(2001)), new RegExp(`${of} nested deeper than 2000`));
   }
 });
+
+test("JSON-LD nested deeper than 200 is refused, in every construct that nests", async () => {
+  const context =
+    '"@context":{"p":"http://p/","l":{"@id":"http://l","@container":"@list"},"n":"@nest","r":"@reverse","g":"@graph"}';
+  const nested = (opening: string, closing: string, inner: string) => (depth: number) =>
+    `{${context},"@id":"http://x",${opening.repeat(depth)}${inner}${closing.repeat(depth)}}`;
+  const cases = [
+    nested('"p":{', "}", '"p":1'),
+    nested('"p":[{', "}]", '"p":1'),
+    nested('"n":{', "}", '"p":1'),
+    nested('"r":{"http://q":{', "}}", '"p":1'),
+    nested('"p":{"@set":{', "}}", '"@value":1'),
+    nested('"g":[{', "}]", '"p":1'),
+    nested('"p":{"@list":[{', "}]}", '"p":1'),
+    (depth: number) => `{${context},"@id":"http://x","l":${"[".repeat(depth)}1${"]".repeat(depth)}}`,
+  ];
+  for (const text of cases) {
+    assert.doesNotMatch(await verdict(text(50)), /deeper|stack/, text(1));
+    for (const depth of [201, 990]) assert.match(await verdict(text(depth)), /values nested deeper than 200/, text(1));
+  }
+});

@@ -3,6 +3,8 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 
 /** Some programs write lists as nested elements. A file that nests deeper was made to exhaust a parser. */
 const DEPTH_MAX = 2000;
+/** The parser of JSON-LD calls itself for each level, and the stack has room for about 800 levels. */
+export const JSON_LD_DEPTH_MAX = 200;
 /**
  * A prefix or namespace is repeated in every name that uses it, so a long one multiplies the size of the file. Real
  * ones have fewer than 200 characters.
@@ -13,8 +15,8 @@ const BASE_MAX = 512;
 /** Text that a parser must hold at once: one literal, one line, one comment. Real ones have at most some megabytes. */
 const PENDING_MAX = 64_000_000;
 
-export function checkDepth(depth: number, what: string, line?: number): void {
-  if (depth > DEPTH_MAX) throw new SyntaxProblem(`${what} nested deeper than ${DEPTH_MAX}`, line);
+export function checkDepth(depth: number, what: string, line?: number, depthMax = DEPTH_MAX): void {
+  if (depth > depthMax) throw new SyntaxProblem(`${what} nested deeper than ${depthMax}`, line);
 }
 
 export function checkNamespace(iri: string, line?: number): void {

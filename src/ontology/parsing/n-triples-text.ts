@@ -1,10 +1,12 @@
+import { languageTag } from "./language-tag.ts";
 import type { ObjectKind } from "./statement.ts";
 
 /** A term as N-Triples writes it. */
 export function formatTerm(text: string, kind: ObjectKind, language = "", datatype = ""): string {
   if (kind === "triple" || kind === "blank") return text;
   if (kind === "iri") return formatIri(text);
-  if (language !== "") return `"${escapedText(text)}"@${language}`;
+  const tag = languageTag(language);
+  if (tag !== "") return `"${escapedText(text)}"@${tag}`;
   return datatype === "" ? `"${escapedText(text)}"` : `"${escapedText(text)}"^^${formatIri(datatype)}`;
 }
 

@@ -1,5 +1,6 @@
 import { HashTable } from "./hash-table.ts";
 import { HeaderFacts } from "./header-facts.ts";
+import { languageTag } from "./language-tag.ts";
 import {
   ANNOTATION_PROPERTY,
   NAMED_INDIVIDUAL,
@@ -129,7 +130,8 @@ export class FactCollector {
   }
 
   #countLanguage(language: string): void {
-    const name = language.toLowerCase();
+    const name = languageTag(language).toLowerCase();
+    if (name === "") return;
     const count = this.#languages.get(name);
     if (count === undefined && this.#languages.size >= LANGUAGES_MAX) return;
     this.#languages.set(name, (count ?? 0) + 1);
