@@ -37,7 +37,7 @@ export class GateQueues {
   }
 
   join(waiter: Waiter): void {
-    this.#deps.queues.of(waiter.units).join(waiter);
+    this.#deps.queues.of(waiter.roleBudget, waiter.charge).join(waiter);
   }
 
   /** The request waits for the end of a denial. */
@@ -92,7 +92,7 @@ export class GateQueues {
   leave(waiter: Waiter): void {
     const { breakerQueue, queues } = this.#deps;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
-    else queues.of(waiter.units).leave(waiter);
+    else queues.of(waiter.roleBudget, waiter.charge).leave(waiter);
   }
 
   /** Removes a request and ends it with an error. */

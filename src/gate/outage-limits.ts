@@ -73,6 +73,11 @@ export class OutageLimits {
     this.#requeue(() => undefined);
   }
 
+  /** A request waits until the full limits apply again: the program must not end before. */
+  awaitFullLimits(): void {
+    this.#settling?.ref?.();
+  }
+
   #useFullLimits(): void {
     this.#settling = undefined;
     this.#sharedBy = 1;

@@ -174,9 +174,10 @@ export class WaitingRequests {
     const nowUs = time.monotonicUs();
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
       if (this.#bounds.refuseOverdue(waiter, nowUs)) continue;
-      const scheduler = queues.of(waiter.units);
+      const scheduler = queues.of(waiter.roleBudget, waiter.charge);
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
+        if (waiter.roleBudget.exceedsShare(waiter.charge)) this.#outageLimits.awaitFullLimits();
         waiter.isStoreAsked = this.#bounds.isStoreAsked(waiter);
         scheduler.park(waiter, peers.limitOf(waiter));
         continue;
