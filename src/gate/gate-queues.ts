@@ -65,11 +65,22 @@ export class GateQueues {
     this.rejoin(waiter);
   }
 
-  /** Queues every request again, in order of arrival, because `change` may put several hosts into one service. */
-  requeue(change: () => void): void {
+  /**
+   * Queues every request again, in order of arrival, because `change` may put several hosts into one service. Then
+   * serves those that are ready.
+   */
+  requeue(change: () => void, serve: () => void): void {
     const waiters = this.#deps.queues.removeAll();
-    change();
-    for (const waiter of waiters) this.rejoin(waiter);
+    try {
+      change();
+    } catch (error) {
+      // The requests go on with the limits in force. The loop that called this ends with the error, so it serves none.
+      queueMicrotask(serve);
+      throw error;
+    } finally {
+      for (const waiter of waiters) this.rejoin(waiter);
+    }
+    serve();
   }
 
   /** Queues a request again. Its budget may be a new one, after a reload or because the old one was evicted. */

@@ -85,8 +85,7 @@ export class OutageLimits {
   }
 
   #requeue(change: () => void): void {
-    this.#deps.gateQueues.requeue(change);
-    this.#deps.serve();
+    this.#deps.gateQueues.requeue(change, this.#deps.serve);
   }
 
   /** Refuses the requests that would wait for the store. */

@@ -12,6 +12,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
+import { commonName } from "../policy/partition-name.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
@@ -94,11 +95,12 @@ export class WaitingRequests {
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
   reload(limits: LimitPolicies): void {
-    this.#gateQueues.requeue(() => {
-      this.#deps.roleBudgets.reload(limits);
-      this.#deps.peers?.limitsChanged(this.#deps.roleBudgets.carried.takeTakenOver());
-    });
-    this.serve();
+    const { roleBudgets, peers } = this.#deps;
+    const change = () => {
+      roleBudgets.reload(limits);
+      peers?.limitsChanged(roleBudgets.carried.takeTakenOver());
+    };
+    this.#gateQueues.requeue(change, () => this.serve());
   }
 
   /**
@@ -163,7 +165,7 @@ export class WaitingRequests {
     const ms = (untilUs - time.monotonicUs()) / 1000;
     for (const role of roles) {
       // So that snapshots list it, even before its first call.
-      if (!isServiceName(blocker.name)) roleBudgets.forHost(blocker.name, role);
+      if (!isServiceName(blocker.name)) roleBudgets.forHost(commonName(blocker.name), role);
       emitter.held(blocker.name, role, ms);
     }
   }
