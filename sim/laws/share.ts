@@ -7,7 +7,8 @@ import { hostOf, JITTER_US, logOf, scopesOf } from "./scopes.ts";
 import type { StampLog } from "./stamp-log.ts";
 
 /**
- * S4: while its store is away a process uses at most its share of each limit, counting its own earlier requests.
+ * S4: while its store is away a process uses at most its share of each limit, counting its own earlier requests. A request
+ * that needs more than the share is not sent.
  */
 export const share: LawMaker = {
   title: "share while the store is away",
@@ -53,12 +54,12 @@ class Share implements Law {
       if (away === undefined || away.processes < 2 || !this.#checked.has(request)) continue;
       const { processes, sinceUs } = away;
       const { limit, windowMs } = scaled(rate, this.#maxFactor);
-      const allowed = limit >= processes ? Math.floor(limit / processes) : 1;
-      const spanMs = (limit >= processes ? windowMs : windowMs * Math.ceil(processes / limit)) + host.guardMs;
+      const allowed = Math.floor(limit / processes);
+      const spanMs = windowMs + host.guardMs;
       // Requests that had left the full window before the store went away need not be remembered.
       const rememberedUs = atUs - sinceUs + (windowMs + host.guardMs) * 1000;
       const count = log.within(Math.min(spanMs * 1000, rememberedUs), atUs);
-      if (count > Math.max(allowed, request.units))
+      if (count > allowed)
         return `process ${request.process} wrote ${count} units to ${host.name} (${name}) within ${spanMs} ms as one of ${processes} without a store; limit ${allowed}`;
     }
     return undefined;

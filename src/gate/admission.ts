@@ -11,7 +11,7 @@ import {
   type StoreError,
   type WaitBound,
 } from "../errors.ts";
-import type { Budget } from "../limiter/budget.ts";
+import { type Budget, storeAwayConstraint } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import { estimateFrom, estimateOf, type WaitEstimate } from "../limiter/estimate.ts";
@@ -19,7 +19,7 @@ import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { EstimatedStart } from "../limiter/queue-estimate.ts";
 import type { Queues } from "../limiter/queues.ts";
 import { type Refusal, refusalOf } from "../limiter/refusal.ts";
-import { type RoleBudget, storeAwayConstraint } from "../limiter/role-budget.ts";
+import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Waiter, WaiterDetails } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
 import { PROBE_MS, type StoreAway } from "../sharing/store-outage.ts";
@@ -54,7 +54,7 @@ export class Admission {
     return (
       this.hasCapacity(roleBudget, charge, nowUs) &&
       this.#peers?.isReady(call, roleBudget, charge, nowUs) !== false &&
-      !this.#queues.of(charge.units).isContended(roleBudget)
+      !this.#queues.of(roleBudget, charge).isContended(roleBudget)
     );
   }
 
@@ -87,12 +87,12 @@ export class Admission {
 
   /** A lower bound for the start of a new request. The request is judged again when it has joined its queue. */
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
-    return this.#queues.of(charge.units).estimates.earliestStartUs(roleBudget, charge, nowUs);
+    return this.#queues.of(roleBudget, charge).estimates.earliestStartUs(roleBudget, charge, nowUs);
   }
 
   /** When a new request could start that cannot start now, and why. */
   estimate(roleBudget: RoleBudget, charge: Charge, nowUs: number): WaitEstimate {
-    return estimateOf(this.#root, this.#queues.of(charge.units), roleBudget, charge, nowUs);
+    return estimateOf(this.#root, this.#queues.of(roleBudget, charge), roleBudget, charge, nowUs);
   }
 
   /**
@@ -101,7 +101,8 @@ export class Admission {
    */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
     const charge = roleBudget.usualCharge;
-    const isFree = this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.counted.isContended(roleBudget);
+    const isFree =
+      this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.of(roleBudget, charge).isContended(roleBudget);
     return isFree ? undefined : this.estimate(roleBudget, charge, nowUs);
   }
 
@@ -134,7 +135,7 @@ export class Admission {
   rejectLate(
     waiter: Waiter,
     nowUs: number,
-    start: EstimatedStart = this.#queues.of(waiter.units).estimates.startOfQueued(waiter, nowUs),
+    start: EstimatedStart = this.#queues.of(waiter.roleBudget, waiter.charge).estimates.startOfQueued(waiter, nowUs),
   ): RejectedError {
     const { call, roleBudget, charge, boundMs } = waiter;
     const waitedMs = waiter.waitedMs(nowUs);

@@ -40,7 +40,7 @@ export class GateQueues {
 
   join(waiter: Waiter): void {
     if (waiter.roleBudget.policy.isShadow) this.#unlimited.add(waiter);
-    else this.#deps.queues.of(waiter.units).join(waiter);
+    else this.#deps.queues.of(waiter.roleBudget, waiter.charge).join(waiter);
   }
 
   /** Removes and returns a request that no limit delays; undefined if there is none. */
@@ -77,11 +77,22 @@ export class GateQueues {
     this.rejoin(waiter);
   }
 
-  /** Queues every request again, in order of arrival, because `change` may put several hosts into one service. */
-  requeue(change: () => void): void {
+  /**
+   * Queues every request again, in order of arrival, because `change` may put several hosts into one service. Then
+   * serves those that are ready.
+   */
+  requeue(change: () => void, serve: () => void): void {
     const waiters = this.#deps.queues.removeAll();
-    change();
-    for (const waiter of waiters) this.rejoin(waiter);
+    try {
+      change();
+    } catch (error) {
+      // The requests go on with the limits in force. The loop that called this ends with the error, so it serves none.
+      queueMicrotask(serve);
+      throw error;
+    } finally {
+      for (const waiter of waiters) this.rejoin(waiter);
+    }
+    serve();
   }
 
   /** Queues a request again. Its budget may be a new one, after a reload or because the old one was evicted. */
@@ -113,7 +124,7 @@ export class GateQueues {
     const { breakerQueue, queues } = this.#deps;
     if (this.#unlimited.delete(waiter)) return;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
-    else queues.of(waiter.units).leave(waiter);
+    else queues.of(waiter.roleBudget, waiter.charge).leave(waiter);
   }
 
   /** Removes a request and ends it with an error. */

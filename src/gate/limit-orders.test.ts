@@ -4,12 +4,14 @@ import fc from "fast-check";
 import type { OrderRequest } from "../breaker/orders.ts";
 import { parseRates, type Rate } from "../core/limits/rate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
+import { partitionName } from "../policy/partition-name.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
 import { breakersOf } from "./registry-breakers.ts";
 
 const HOST = "a.example";
+const ONE_PER_SECOND = { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 60_000 };
 const POLICY = "6/SECOND+20/10SECOND";
 
 function gateOf() {
@@ -111,4 +113,67 @@ test("an order ends at its instant by one timer, also if orders end in another o
   assert.equal(rates(), "1/SECOND+20/10SECOND");
   await time.advance(1);
   assert.equal(rates(), POLICY, "the order before does not come back");
+});
+
+/** Three requests at 1/SECOND, of which two wait, and when they were granted. */
+async function waitingAt(gate: Gate, time: FakeTime): Promise<{ readonly grantedMs: readonly number[] }> {
+  const grantedMs: number[] = [];
+  for (let index = 0; index < 3; index += 1)
+    void Promise.resolve(gate.enter({ host: HOST, role: "metadata", stamp: "granted", maxWaitMs: 60_000 })).then(
+      grant => {
+        grantedMs.push(time.monotonicUs() / 1000);
+        grant.release();
+      },
+    );
+  await time.advance(10);
+  return { grantedMs };
+}
+
+for (const role of ["metadata", "total"] as const)
+  test(`an order for the key of a partition changes the ${role} of its host, and no waiting request is lost`, async () => {
+    const time = new FakeTime();
+    const breakers = new BreakerRegistry({}, { time, random: () => 0 });
+    const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: ONE_PER_SECOND } }, "test"), time, { breakers });
+    const { grantedMs } = await waitingAt(gate, time);
+    breakersOf(breakers).giveOrder(
+      { unit: partitionName(HOST, "tenant"), role },
+      { kind: "set-limit", ms: 60_000, rates: parseRates("1/5SECOND"), isForced: false, reason: "test", by: "test" },
+    );
+    await time.advance(20_000);
+    // The total has the default guard.
+    assert.deepEqual(
+      grantedMs.map(ms => Math.floor(ms / 1000)),
+      [0, 5, 10],
+    );
+  });
+
+test("a hold for the key of a partition is no error, and no waiting request is lost", async () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry({}, { time, random: () => 0 });
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata: ONE_PER_SECOND } }, "test"), time, { breakers });
+  const { grantedMs } = await waitingAt(gate, time);
+  const reason = "cli-open:test";
+  breakersOf(breakers).giveOrder(
+    { unit: partitionName(HOST, "tenant"), role: "metadata" },
+    { kind: "hold", ms: 1, reason },
+  );
+  await time.advance(5000);
+  assert.deepEqual(grantedMs, [0, 1000, 2000]);
+});
+
+test("if a change of the limits fails, the waiting requests go on with the limits before", async () => {
+  const time = new FakeTime();
+  const limits = limitPoliciesFrom({ defaults: { metadata: ONE_PER_SECOND } }, "test");
+  const gate = new Gate(limits, time);
+  const { grantedMs } = await waitingAt(gate, time);
+  const broken = new Proxy(limits, {
+    get(target, key) {
+      if (key === "maxInFlight") throw new Error("broken limits");
+      return Reflect.get(target, key);
+    },
+  });
+  assert.throws(() => gate.reload(broken), /broken limits/);
+  assert.equal(gate.waiting, 2);
+  await time.advance(5000);
+  assert.deepEqual(grantedMs, [0, 1000, 2000]);
 });

@@ -45,8 +45,7 @@ export class LimitOrders {
       // Before a waiting request is served: units that were leased under the former limits are returned.
       peers?.ratesOrdered(changes.flatMap(({ roleBudget }) => roleBudget ?? []));
       if (changes.some(({ part }) => part === "total")) peers?.limitsChanged(roleBudgets.carried.takeTakenOver());
-    });
-    serve();
+    }, serve);
     const seconds = limit.untilUs === 0 ? 0 : (limit.untilUs - time.monotonicUs()) / 1e6;
     for (const each of changes) emitter.ordered(each, { ...limit, seconds });
     this.#arm();

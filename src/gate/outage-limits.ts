@@ -73,6 +73,11 @@ export class OutageLimits {
     this.#requeue(() => undefined);
   }
 
+  /** A request waits until the full limits apply again: the program must not end before. */
+  awaitFullLimits(): void {
+    this.#settling?.ref?.();
+  }
+
   #useFullLimits(): void {
     this.#settling = undefined;
     this.#sharedBy = 1;
@@ -80,8 +85,7 @@ export class OutageLimits {
   }
 
   #requeue(change: () => void): void {
-    this.#deps.gateQueues.requeue(change);
-    this.#deps.serve();
+    this.#deps.gateQueues.requeue(change, this.#deps.serve);
   }
 
   /** Refuses the requests that would wait for the store. */

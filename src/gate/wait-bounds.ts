@@ -112,7 +112,7 @@ export class WaitBounds {
   /** When a late request would start if it stayed. The end of a wait for a slot is not known. */
   #startOf(late: LateWaiter, nowUs: number): EstimatedStart {
     const { waiter } = late;
-    const start = this.#deps.queues.of(waiter.units).estimates.startOfQueued(waiter, nowUs);
+    const start = this.#deps.queues.of(waiter.roleBudget, waiter.charge).estimates.startOfQueued(waiter, nowUs);
     if (start.startUs === Number.POSITIVE_INFINITY) return late;
     return { startUs: start.startUs, constraint: start.constraint ?? late.constraint };
   }
@@ -191,7 +191,7 @@ export class WaitBounds {
   /** Grants the request now if that is possible. */
   #retry(waiter: Waiter): void {
     const { gateQueues, breakers, queues, peers, time, serve } = this.#deps;
-    const { call, units } = waiter;
+    const { call } = waiter;
     if (gateQueues.isBlocked(waiter)) {
       if (breakers?.check(call) !== undefined) return;
       gateQueues.unblock(waiter);
@@ -199,7 +199,7 @@ export class WaitBounds {
     const { roleBudget, charge } = waiter;
     // The lease that the request waits for may have arrived for a request of another key.
     if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.unpark(roleBudget);
-    queues.of(units).hasten(roleBudget);
+    queues.of(roleBudget, charge).hasten(roleBudget);
     serve();
   }
 

@@ -12,6 +12,7 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Waiter, type WaiterDetails } from "../limiter/waiter.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
+import { commonName } from "../policy/partition-name.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { PeerChange } from "../sharing/peer-change.ts";
 import type { Peers } from "../sharing/peers.ts";
@@ -99,11 +100,12 @@ export class WaitingRequests {
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */
   reload(limits: LimitPolicies): void {
-    this.#gateQueues.requeue(() => {
-      this.#deps.roleBudgets.reload(limits);
-      this.#deps.peers?.limitsChanged(this.#deps.roleBudgets.carried.takeTakenOver());
-    });
-    this.serve();
+    const { roleBudgets, peers } = this.#deps;
+    const change = () => {
+      roleBudgets.reload(limits);
+      peers?.limitsChanged(roleBudgets.carried.takeTakenOver());
+    };
+    this.#gateQueues.requeue(change, () => this.serve());
   }
 
   /**
@@ -180,7 +182,7 @@ export class WaitingRequests {
     const ms = (untilUs - time.monotonicUs()) / 1000;
     for (const role of roles) {
       // So that snapshots list it, even before its first call.
-      if (!isServiceName(blocker.name)) roleBudgets.forHost(blocker.name, role);
+      if (!isServiceName(blocker.name)) roleBudgets.forHost(commonName(blocker.name), role);
       emitter.held(blocker.name, role, ms);
     }
   }
@@ -196,9 +198,10 @@ export class WaitingRequests {
     }
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
       if (this.#bounds.refuseOverdue(waiter, nowUs)) continue;
-      const scheduler = queues.of(waiter.units);
+      const scheduler = queues.of(waiter.roleBudget, waiter.charge);
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
+        if (waiter.roleBudget.exceedsShare(waiter.charge)) this.#outageLimits.awaitFullLimits();
         waiter.isStoreAsked = this.#bounds.isStoreAsked(waiter);
         scheduler.park(waiter, peers.limitOf(waiter));
         continue;

@@ -83,8 +83,9 @@ export interface HubOptions {
   /** The store that processes share limits and circuits through. @default the policy's `backend`, which is "memory" */
   readonly store?: StoreName | undefined;
   /**
-   * What calls do while the store does not answer: "share" uses this process's share of each limit, "wait" queues them
-   * until the store is back, "refuse" fails them at once. @default the policy's `backend.when_store_away`, "share"
+   * What calls do while the store does not answer: "share" uses this process's share of each limit and queues calls that
+   * need more, "wait" queues all until the store is back, "refuse" fails them at once.
+   * @default the policy's `backend.when_store_away`, "share"
    */
   readonly whenStoreAway?: "share" | "wait" | "refuse" | undefined;
   /**

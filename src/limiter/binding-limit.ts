@@ -23,10 +23,12 @@ export interface LimitTimes {
  * below. Admission, refusals, snapshots and `why` all take the name from here, so that they agree. If the budget has no
  * other limit, it is the slots.
  */
-export function bindingLimit(budget: Budget, { units, costs }: Charge, times: LimitTimes): Constraint {
-  const { name: owner, holdUntilUs, policy, storeConstraint } = budget;
+export function bindingLimit(budget: Budget, charge: Charge, times: LimitTimes): Constraint {
+  const { units, costs } = charge;
+  const { name: owner, holdUntilUs, policy } = budget;
   const isHeld = holdUntilUs > times.nowUs;
   if (units === 0) return isHeld ? cooldownOf(owner) : budget.slotConstraint("max_concurrent");
+  const storeConstraint = budget.storeConstraint(charge);
   if (storeConstraint !== undefined) return storeConstraint;
   const latest = new Latest();
   policy.labels.forEach((limit, index) => {

@@ -4,7 +4,7 @@ import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint, OrderedRate } from "../errors.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import { bindingLimit, type LimitTimes } from "./binding-limit.ts";
-import type { Charge, Costs } from "./charge.ts";
+import { type Charge, type Costs, ONE_UNIT } from "./charge.ts";
 import { type CostLog, NO_COST_LOGS, reloadedCostLogs } from "./cost-log.ts";
 import type { Pace } from "./pace.ts";
 import { absorbed, type SentUnits } from "./sent-history.ts";
@@ -85,9 +85,13 @@ export class Budget {
     for (const cost of this.costLogs) cost.absorb(sent);
   }
 
-  /** When windows and hold admit the request; now or earlier means now. */
-  earliestUs({ units, costs }: Charge, nowUs: number): number {
-    if (units === 0) return this.holdUntilUs;
+  /**
+   * When windows and hold admit the request; now or earlier means now. A request that needs more than the share of this
+   * process waits for the store, not for a window.
+   */
+  earliestUs(charge: Charge, nowUs: number): number {
+    const { units, costs } = charge;
+    if (units === 0 || this.exceedsOwnShare(charge)) return this.holdUntilUs;
     const readyUs = Math.max(this.holdUntilUs, this.log.earliestUs(this.windows, this.spacingUs, units, nowUs));
     return costs === undefined ? readyUs : Math.max(readyUs, this.#costsEarliestUs(costs, nowUs));
   }
@@ -171,14 +175,32 @@ export class Budget {
     return assumedUnits(windows, knownUse(windows, this.sharedUse, nowUs), own, processes);
   }
 
-  /** Counts units of other processes as written when the store was lost, or a moment later. */
+  /**
+   * Counts units of other processes as written when the store was lost, or a moment later. Without a share nothing is
+   * sent, and later the store decides again.
+   */
   countUnknown(units: number, lostUs: number): void {
-    if (units > 0) this.log.write(this.windows, units, lostUs + USE_WITHIN_US);
+    if (units > 0 && !this.exceedsOwnShare(ONE_UNIT)) this.log.write(this.windows, units, lostUs + USE_WITHIN_US);
   }
 
-  /** The constraint of requests that wait because the shared store does not answer; undefined while it does. */
-  get storeConstraint(): Constraint | undefined {
-    return undefined;
+  /**
+   * Whether the request needs more than the share of this process. If each process sent such a request, all of them
+   * together could exceed the limit, so it waits until the full limits apply again (law S4).
+   */
+  exceedsOwnShare({ units, costs }: Charge): boolean {
+    const { undivided, processes = 1 } = this.policy;
+    if (undivided === undefined || units === 0) return false;
+    const exceeds = (amount: number, windows: readonly Window[]) =>
+      windows.some(({ limit }) => amount * processes > limit);
+    return (
+      exceeds(units, undivided.windows) ||
+      undivided.costs.some(({ unit, windows }) => exceeds(costs?.get(unit) ?? 0, windows))
+    );
+  }
+
+  /** The constraint of a request that waits because the shared store does not answer; undefined if it does not. */
+  storeConstraint(charge: Charge): Constraint | undefined {
+    return this.exceedsOwnShare(charge) ? storeAwayConstraint(this.name) : undefined;
   }
 
   /** The order of an operator that has changed its limits; undefined if there is none. */
@@ -244,6 +266,11 @@ class BudgetTimes implements LimitTimes {
 function hasSameLengths(a: BudgetPolicy, b: BudgetPolicy): boolean {
   const [ours, theirs] = [a.undivided ?? a, b.undivided ?? b].map(({ rates }) => rates.map(({ windowUs }) => windowUs));
   return ours?.join() === theirs?.join();
+}
+
+/** The constraint of a request that the shared store delays. */
+export function storeAwayConstraint(owner: string): Constraint {
+  return { kind: "store", owner, limit: "when_store_away" };
 }
 
 /** When every budget that applies has capacity for the request. Waiting requests are ignored. */

@@ -31,10 +31,11 @@ export class EstimatedBudget implements LimitTimes {
     return this.#budget.hasPending;
   }
 
-  readyUs({ units, costs }: Charge): number {
+  readyUs(charge: Charge): number {
+    const { units, costs } = charge;
     const { holdUntilUs, spacingUs } = this.#budget;
     if (!this.hasSlot) return Number.POSITIVE_INFINITY;
-    if (units === 0) return holdUntilUs;
+    if (units === 0 || this.#budget.exceedsOwnShare(charge)) return holdUntilUs;
     let readyUs = Math.max(holdUntilUs, this.leaseUs(units), this.#log.readyUs(units));
     if (spacingUs > 0) readyUs = Math.max(readyUs, this.spacedUs(units));
     for (const [cost, log] of this.#costs) {
@@ -46,7 +47,7 @@ export class EstimatedBudget implements LimitTimes {
 
   /** The limit that decides `readyUs`. */
   constraint(charge: Charge): Constraint {
-    if (!this.hasSlot && this.#budget.storeConstraint === undefined)
+    if (!this.hasSlot && this.#budget.storeConstraint(charge) === undefined)
       return this.#budget.slotConstraint("max_concurrent");
     return bindingLimit(this.#budget, charge, this);
   }

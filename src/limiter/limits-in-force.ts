@@ -2,7 +2,7 @@ import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { shareOf } from "../policy/limits-share.ts";
 import type { LimitPart, Role } from "../policy/roles.ts";
-import { mayConcern, type OrderedKey, OrderedLimits } from "./ordered-limits.ts";
+import { budgetName, mayConcern, type OrderedKey, OrderedLimits } from "./ordered-limits.ts";
 
 /** The limits of the policy with the orders of operators; a share of them while the store is away. */
 export class LimitsInForce {
@@ -29,8 +29,10 @@ export class LimitsInForce {
     this.current = shareOf(this.#orders.applyTo(this.#configured), count);
   }
 
-  /** The newest order replaces the one before, or ends it. */
+  /** The newest order replaces the one before, or ends it. Throws a RangeError for an invalid host. */
   setOrder(name: string, part: LimitPart, limit: OrderedLimit): void {
+    // Before the order is kept: with an order that cannot be applied, every later change would throw too.
+    budgetName(this.#configured, name, part);
     this.#orders.set(name, part, limit);
     this.divide(this.shareCount);
   }

@@ -98,8 +98,12 @@ export function hasSameOrders(a: BudgetPolicy, b: BudgetPolicy): boolean {
   return ours.length === theirs.length && ours.every((order, index) => order === theirs[index]);
 }
 
-/** The budget that counts the requests to a host: its own, or that of its service. */
-function budgetName(limits: LimitPolicies, name: string, part: LimitPart): string {
+/**
+ * The budget that counts the requests to a host: its own, or that of its service. An order for the key of a partition
+ * concerns all partitions. Throws a RangeError for an invalid host.
+ */
+export function budgetName(limits: LimitPolicies, key: string, part: LimitPart): string {
+  const name = commonName(key);
   if (isServiceName(name)) return name;
   if (part !== "total") return withoutTier(limits.route(name, part).name);
   const owners = ROLES.map(role => withoutTier(limits.route(name, role).name));

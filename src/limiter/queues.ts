@@ -1,5 +1,6 @@
 import type { Time } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
+import type { Charge } from "./charge.ts";
 import type { LateWaiter } from "./queue-estimate.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -7,12 +8,16 @@ import type { Waiter } from "./waiter.ts";
 
 /**
  * The requests that wait for budgets. Requests that windows do not count (HEAD, law L7) have their own scheduler over
- * the same budgets, so that they do not queue for a rate.
+ * the same budgets, so that they do not queue for a rate. So have requests that need more than the share of this process
+ * while the store is away: the smaller requests behind them go on.
  */
 export class Queues {
   readonly #root: Budget;
   readonly counted: Scheduler;
   readonly #uncounted: Scheduler;
+  /** Requests that wait until the full limits apply again. */
+  readonly #aboveShare: Scheduler;
+  readonly #all: readonly Scheduler[];
   /** Which scheduler gets a free slot first. It alternates for each role budget, so that neither kind starves. */
   #isUncountedFirst = false;
 
@@ -21,21 +26,24 @@ export class Queues {
     this.#root = root;
     this.counted = new Scheduler(root, time, wake);
     this.#uncounted = new Scheduler(root, time, wake);
+    this.#aboveShare = new Scheduler(root, time, wake);
+    this.#all = [this.counted, this.#uncounted, this.#aboveShare];
   }
 
   get waiting(): number {
-    return this.counted.waiting + this.#uncounted.waiting;
+    return this.counted.waiting + this.#uncounted.waiting + this.#aboveShare.waiting;
   }
 
-  /** The scheduler of requests with this many units. */
-  of(units: number): Scheduler {
-    return units === 0 ? this.#uncounted : this.counted;
+  /** The scheduler of such requests. It stays the same until the limits change, and then all requests are queued again. */
+  of(roleBudget: RoleBudget, charge: Charge): Scheduler {
+    if (charge.units === 0) return this.#uncounted;
+    return roleBudget.exceedsShare(charge) ? this.#aboveShare : this.counted;
   }
 
   /** The request that has the turn, to be answered with `take` or `park` of its scheduler; undefined if none is ready. */
   next(nowUs: number): Waiter | undefined {
     const [first, second] = this.#isUncountedFirst ? [this.#uncounted, this.counted] : [this.counted, this.#uncounted];
-    const waiter = first.next(nowUs) ?? second.next(nowUs);
+    const waiter = first.next(nowUs) ?? second.next(nowUs) ?? this.#aboveShare.next(nowUs);
     if (waiter === undefined) this.#isUncountedFirst = false;
     return waiter;
   }
@@ -58,14 +66,12 @@ export class Queues {
 
   /** The windows or the hold of this role budget have changed. */
   paceChanged(roleBudget: RoleBudget): void {
-    this.counted.paceChanged(roleBudget);
-    this.#uncounted.paceChanged(roleBudget);
+    for (const scheduler of this.#all) scheduler.paceChanged(roleBudget);
   }
 
   /** Requests that pass this budget may start later than estimated. */
   changed(budget: Budget): void {
-    if (this.counted.waiting > 0) this.counted.estimates.changed(budget);
-    if (this.#uncounted.waiting > 0) this.#uncounted.estimates.changed(budget);
+    for (const scheduler of this.#all) if (scheduler.waiting > 0) scheduler.estimates.changed(budget);
   }
 
   /** A request was written later than it was granted. Estimates assume that both happen at once. */
@@ -75,25 +81,24 @@ export class Queues {
 
   /** Whether the starts of queued requests have to be compared with their bounds. */
   get hasSuspects(): boolean {
-    return this.counted.estimates.hasSuspects || this.#uncounted.estimates.hasSuspects;
+    return this.#all.some(({ estimates }) => estimates.hasSuspects);
   }
 
   /** The requests that can no longer start within their bounds. */
   takeLate(nowUs: number): readonly LateWaiter[] {
-    return [...this.counted.estimates.takeLate(nowUs), ...this.#uncounted.estimates.takeLate(nowUs)];
+    return this.#all.flatMap(({ estimates }) => estimates.takeLate(nowUs));
   }
 
   waiters(): readonly Waiter[] {
-    return [...this.counted.waiters(), ...this.#uncounted.waiters()];
+    return this.#all.flatMap(scheduler => scheduler.waiters());
   }
 
   /** Empties all queues, and returns the requests in the order of their arrival. */
   removeAll(): readonly Waiter[] {
-    return [...this.counted.removeAll(), ...this.#uncounted.removeAll()].sort((a, b) => a.number - b.number);
+    return this.#all.flatMap(scheduler => scheduler.removeAll()).sort((a, b) => a.number - b.number);
   }
 
   #slotFreed(budget: Budget): void {
-    this.counted.slotFreed(budget);
-    this.#uncounted.slotFreed(budget);
+    for (const scheduler of this.#all) scheduler.slotFreed(budget);
   }
 }

@@ -2,7 +2,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
-import { Budget } from "./budget.ts";
+import { Budget, storeAwayConstraint } from "./budget.ts";
 import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
@@ -14,11 +14,6 @@ import type { UnitLease } from "./unit-lease.ts";
 /** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
 export interface StoreState {
   isBlocking: boolean;
-}
-
-/** The constraint of a request that the shared store delays. */
-export function storeAwayConstraint(owner: string): Constraint {
-  return { kind: "store", owner, limit: "when_store_away" };
 }
 
 /** The budget of one role at one host or service, the first that a request is charged to. */
@@ -79,8 +74,17 @@ export class RoleBudget extends Budget {
     return this.unitLease?.readyUs(units) ?? 0;
   }
 
-  override get storeConstraint(): Constraint | undefined {
-    return this.#store.isBlocking && this.isLimited ? storeAwayConstraint(this.name) : undefined;
+  override storeConstraint(charge: Charge): Constraint | undefined {
+    const isDelayed = (this.#store.isBlocking && this.isLimited) || this.exceedsShare(charge);
+    return isDelayed ? storeAwayConstraint(this.name) : undefined;
+  }
+
+  /** Whether the request needs more than the share of this process, here or of a budget above. */
+  exceedsShare(charge: Charge): boolean {
+    // All budgets are divided together.
+    if (this.policy.undivided === undefined) return false;
+    for (let at: Budget | undefined = this; at; at = at.above) if (at.exceedsOwnShare(charge)) return true;
+    return false;
   }
 
   /** Whether no request waits for it and a new budget would behave the same (law L11). */
@@ -222,13 +226,17 @@ export class RoleBudget extends Budget {
     if (error !== undefined) throw error;
   }
 
-  /** The error for a charge that is larger than the limit of a window that applies; undefined if there is none. */
+  /**
+   * The error for a charge that is larger than the limit of a window that applies; undefined if there is none. The share
+   * of a process does not count: a larger charge is granted when the store is back.
+   */
   impossibleCharge({ units, costs }: Charge): RangeError | undefined {
     for (let at: Budget | undefined = this; at; at = at.above) {
-      const { name, windows, policy } = at;
-      const exceeded = windows.findIndex(({ limit }) => units > limit);
-      if (exceeded >= 0) return tooLarge(`weight ${units}`, policy.labels[exceeded], name);
-      for (const { unit, windows: ofUnit, labels } of at.costLogs) {
+      const { name, policy } = at;
+      const full = policy.undivided ?? policy;
+      const exceeded = full.windows.findIndex(({ limit }) => units > limit);
+      if (exceeded >= 0) return tooLarge(`weight ${units}`, full.labels[exceeded], name);
+      for (const { unit, windows: ofUnit, labels } of full.costs) {
         const amount = costs?.get(unit) ?? 0;
         const index = ofUnit.findIndex(({ limit }) => amount > limit);
         if (index >= 0) return tooLarge(`cost ${unit} ${amount}`, labels[index], name);

@@ -54,7 +54,7 @@ export function assumedUnits(
   processes: number,
 ): number {
   const assumed = windows.map(({ limit }, index) => {
-    const share = Math.max(1, Math.floor(limit / processes));
+    const share = Math.floor(limit / processes);
     const free = Math.floor((limit - (use[index] ?? limit)) / processes);
     return share - free - (own[index] ?? 0);
   });

@@ -20,6 +20,8 @@ export interface CostPolicy {
 export interface BudgetPolicy {
   /** The policy that this one is a share of, while the store is away or has just come back. */
   readonly undivided?: BudgetPolicy | undefined;
+  /** The number of processes that share the limits of `undivided`. */
+  readonly processes?: number | undefined;
   readonly rates: readonly Rate[];
   readonly guardUs: number;
   /** Shortest distance between two sends of a budget with `shape: smooth`; 0 for bursts. */

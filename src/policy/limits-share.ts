@@ -7,7 +7,8 @@ export const STORE_AWAY = "while the store is unavailable";
 
 /**
  * The limits of one process out of several that cannot reach their store: each rate is divided by the number of
- * processes (law S4). A rate below that number gets a longer window instead, because a window allows at least one call.
+ * processes (law S4). A rate below that number stays as it is. It has no share of one unit, so its calls wait until the
+ * store is back (`Budget.exceedsOwnShare`).
  */
 export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies {
   if (processes <= 1) return limits;
@@ -41,10 +42,11 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
 
 function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
   const rates = dividedRates(policy.rates, processes);
-  const note = ` (1/${processes} of the limit ${STORE_AWAY})`;
+  const note = noteOf(policy.rates, processes);
   return Object.freeze({
     ...policy,
     undivided: policy,
+    processes,
     rates,
     spacingUs: policy.spacingUs * processes,
     // At least one slot for each process, so more processes than slots exceed `max_concurrent` together.
@@ -53,14 +55,17 @@ function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: n
       : policy.maxConcurrent,
     windows: guardedWindows(rates, policy.guardUs),
     labels: rates.map(rate => `${formatRates([rate])}${note}`),
-    costs: policy.costs.map(cost => costPolicy(cost.unit, dividedRates(cost.rates, processes), policy.guardUs, note)),
+    costs: policy.costs.map(cost =>
+      costPolicy(cost.unit, dividedRates(cost.rates, processes), policy.guardUs, noteOf(cost.rates, processes)),
+    ),
   });
 }
 
+function noteOf(rates: readonly Rate[], processes: number): string {
+  if (rates.every(({ limit }) => limit >= processes)) return ` (1/${processes} of the limit ${STORE_AWAY})`;
+  return ` (for ${processes} processes: calls wait ${STORE_AWAY})`;
+}
+
 function dividedRates(rates: readonly Rate[], processes: number): readonly Rate[] {
-  return rates.map(({ limit, windowUs }) =>
-    limit >= processes
-      ? { limit: Math.floor(limit / processes), windowUs }
-      : { limit: 1, windowUs: windowUs * Math.ceil(processes / limit) },
-  );
+  return rates.map(rate => (rate.limit >= processes ? { ...rate, limit: Math.floor(rate.limit / processes) } : rate));
 }

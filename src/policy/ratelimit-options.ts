@@ -137,8 +137,8 @@ export interface BackendOptions {
   /** File (sqlite) or URL (redis, postgres) of the store; empty for memory and multiprocess. @default empty */
   readonly dsn?: string | undefined;
   /**
-   * What a process does while the store does not answer. share: it uses its share of each limit; wait: calls are queued
-   * until the store is back; refuse: calls fail at once. @default share
+   * What a process does while the store does not answer. share: it uses its share of each limit, and calls that need
+   * more wait; wait: calls are queued until the store is back; refuse: calls fail at once. @default share
    */
   readonly when_store_away?: "share" | "wait" | "refuse" | undefined;
   /**

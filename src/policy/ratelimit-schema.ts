@@ -239,7 +239,7 @@ const backendSchema = s.object({
     .oneOf("share", "wait", "refuse")
     .default(DEFAULT_BACKEND.when_store_away)
     .describe(
-      "What a process does while the store does not answer. share: it uses its share of each limit; wait: calls are queued until the store is back; refuse: calls fail at once. Default: share",
+      "What a process does while the store does not answer. share: it uses its share of each limit, and calls that need more wait; wait: calls are queued until the store is back; refuse: calls fail at once. Default: share",
     ),
   fleet_size: s
     .integer()

@@ -136,7 +136,8 @@ test("while the store is away each process has its share of the costs, and the s
   await time.advance(2000);
   (await during).release();
   const [tooMuch] = await Promise.all([call(0, 6, 0).catch(error => error), time.advance(100)]);
-  assert.ok(tooMuch instanceof RangeError, "more than the share of 5");
+  assert.ok(tooMuch instanceof RateLimitExceeded, "more than the share of 5");
+  assert.equal(tooMuch.constraint.kind, "store");
   assert.ok(exchanges < 30, String(exchanges));
   isDown = false;
   const after = call(0, 1);

@@ -97,6 +97,7 @@ export class Peers {
   /** Whether units and slots are leased for the request. Does not ask the store. */
   hasLeases(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     this.#checkSuspension();
+    if (roleBudget.exceedsShare(charge)) return false;
     return (
       this.#unitLeases?.has(roleBudget, charge.units, nowUs) !== false &&
       (this.#usesShare || this.#costLeases?.has(roleBudget, charge.costs, nowUs) !== false) &&
@@ -108,6 +109,11 @@ export class Peers {
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
     const { roleBudget, units, charge, call } = waiter;
     this.#checkSuspension();
+    if (roleBudget.exceedsShare(charge)) {
+      // When the store is back, the waiting requests are queued again as soon as the full limits apply.
+      if (this.away !== undefined) this.#unitLeases?.awaitStore(roleBudget);
+      return false;
+    }
     const wasRequesting = this.isRequesting(waiter);
     const requests = this.requestCount(roleBudget);
     if (this.#breakerSync !== undefined) this.#lastCalls.set(roleBudget, call);
@@ -131,8 +137,9 @@ export class Peers {
   }
 
   /** The limit that delays a request that is not ready: a slot that all processes share, or a store that is away. */
-  limitOf({ roleBudget }: Waiter): Constraint | undefined {
-    if (roleBudget.storeConstraint !== undefined) return roleBudget.storeConstraint;
+  limitOf({ roleBudget, charge }: Waiter): Constraint | undefined {
+    const storeConstraint = roleBudget.storeConstraint(charge);
+    if (storeConstraint !== undefined) return storeConstraint;
     return this.#hasSlots(roleBudget)
       ? undefined
       : this.#slotLeases?.missing(roleBudget)?.slotConstraint("max_concurrent");

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { ReferencedTime } from "../../test/sharing/referenced-time.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
 import { Gate } from "../gate/gate.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
@@ -11,6 +12,11 @@ import { FakeTime } from "../testing/fake-time.ts";
 import { type AwayPolicy, awayText, StoreOutage } from "./store-outage.ts";
 
 const HOST = "a.example";
+
+interface RoleLimits {
+  readonly rates: string;
+  readonly costs?: Readonly<Record<string, string>>;
+}
 
 /** A gate whose store can be away. */
 class OutageGate {
@@ -24,7 +30,7 @@ class OutageGate {
   /** How long a call takes that fails. */
   failsAfterMs = 0;
 
-  constructor(policy: AwayPolicy, isAway = false) {
+  constructor(policy: AwayPolicy, isAway = false, metadata: RoleLimits = { rates: "8/SECOND" }) {
     const member = new MemoryStore(this.time).member("p");
     const reach = async <Value>(run: () => Promise<Value>): Promise<Value> => {
       const { error } = this;
@@ -45,7 +51,7 @@ class OutageGate {
       list: prefix => reach(() => member.list(prefix)),
       close: () => member.close(),
     };
-    const limits = { defaults: { metadata: { rates: "8/SECOND", guard_ms: 0, max_delay_ms: 200 } } };
+    const limits = { defaults: { metadata: { guard_ms: 0, max_delay_ms: 200, ...metadata } } };
     this.gate = new Gate(limitPoliciesFrom(limits, "test"), this.time, {
       store,
       random: () => 0,
@@ -58,7 +64,7 @@ class OutageGate {
     });
   }
 
-  async send(options: { readonly maxWaitMs?: number } = {}): Promise<void> {
+  async send(options: Partial<EntryRequest> = {}): Promise<void> {
     const grant = await this.gate.enter({ host: HOST, role: "metadata", ...options });
     grant.written();
     grant.release();
@@ -192,6 +198,81 @@ test("a store that is back does not keep a program alive until the full limits a
   await one.gate.close();
 });
 
+/** A process that has reached the store and has lost it, with as much of its share free as it ever has. */
+async function withoutStore(metadata: RoleLimits): Promise<OutageGate> {
+  const one = new OutageGate({ mode: "share", fleetSize: undefined }, false, metadata);
+  await one.send();
+  one.error = new StoreError("no connection");
+  void one.send({ maxWaitMs: 1 }).catch(() => undefined);
+  await one.time.advance(5000);
+  one.sentMs.length = 0;
+  return one;
+}
+
+const isRefusedForStore = (error: unknown) => {
+  assert.ok(error instanceof RateLimitExceeded);
+  assert.equal(error.constraint.kind, "store");
+  assert.equal(error.decidedBy?.limit, "when_store_away");
+  return true;
+};
+
+test("a call that needs more than the share of its process waits for the store, and smaller calls go on", async () => {
+  const one = await withoutStore({ rates: "8/SECOND" });
+  const heavy = one.send({ weight: 3 });
+  await one.time.advance(1000);
+  const light = one.sendAll(4);
+  await one.time.advance(2000);
+  await light;
+  assert.equal(one.sentMs.length, 4, "its share is 2/SECOND");
+  const hasty = assert.rejects(one.send({ weight: 3, maxWaitMs: 0 }), isRefusedForStore);
+  await one.time.advance(1);
+  await hasty;
+  assert.equal(one.gate.check({ host: HOST, role: "metadata", weight: 3 })?.constraint.kind, "store");
+  assert.equal(one.gate.waiting, 1);
+  one.error = undefined;
+  await one.time.advance(2500);
+  await heavy;
+  assert.equal(one.sentMs.length, 5);
+  await one.gate.close();
+});
+
+test("a call that costs more than the share of its process waits for the store", async () => {
+  const one = await withoutStore({ rates: "8/SECOND", costs: { credits: "20/MINUTE" } });
+  const dear = one.send({ costs: { credits: 6 } });
+  const bounded = assert.rejects(one.send({ costs: { credits: 6 }, maxWaitMs: 500 }), isRefusedForStore);
+  await one.time.advance(60_000);
+  await bounded;
+  assert.deepEqual(one.sentMs, []);
+  await one.send({ costs: { credits: 5 } });
+  one.error = undefined;
+  await one.time.advance(2500);
+  await dear;
+  assert.equal(one.sentMs.length, 2);
+  await one.gate.close();
+});
+
+test("a weight that is larger than the whole limit is an error, also without the store", async () => {
+  const one = await withoutStore({ rates: "8/SECOND" });
+  await assert.rejects(one.send({ weight: 9 }), { name: "RangeError", message: /rate limit 8\/SECOND of a\.example/ });
+  await one.gate.close();
+});
+
+test("if a limit is smaller than the number of processes, its calls wait for the store and keep the program alive", async () => {
+  const one = await withoutStore({ rates: "3/10SECOND" });
+  const sent = one.send();
+  await one.time.advance(600_000);
+  assert.deepEqual(one.sentMs, []);
+  assert.match(one.warnings[0] ?? "", /1\/4 of each rate limit .* calls that need more than that wait/);
+  assert.ok(one.time.referenced.size > 0);
+  one.error = undefined;
+  await one.time.advance(600);
+  assert.equal(one.storeEvents.at(-1)?.event_type, "store_back");
+  assert.ok(one.time.referenced.size > 0, "other processes may still be without the store");
+  await one.time.advance(1600);
+  await sent;
+  await one.gate.close();
+});
+
 test("the warning about a store that can never work names its error, and no setting that was not made", async () => {
   const one = new OutageGate({ mode: "share", fleetSize: 2 }, true);
   one.error = new StoreError("WRONGPASS", { isPermanent: true });
@@ -295,7 +376,7 @@ test("the warning about a store that has lost its data does not say that the sto
   const away = { processes: 2, hasLostData: true, error: new StoreError("the shared store has lost data") };
   assert.equal(
     awayText({ ...away, mode: "share" }),
-    "the shared store has lost data; this process uses 1/2 of each rate limit until the processes have reported their use (when_store_away: share)",
+    "the shared store has lost data; this process uses 1/2 of each rate limit until the processes have reported their use, and calls that need more than that wait (when_store_away: share)",
   );
   assert.equal(
     awayText({ ...away, mode: "wait" }),

@@ -196,7 +196,10 @@ export function awayText(away: StoreAway): string {
   if (mode === undefined) return `${what}; circuits and cooldowns are not shared ${until}`;
   if (mode === "refuse") return `${what}; calls are refused ${until} (when_store_away: refuse)`;
   if (mode === "share")
-    return `${what}; this process uses 1/${processes} of each rate limit ${until} (when_store_away: share)`;
+    return (
+      `${what}; this process uses 1/${processes} of each rate limit ${until}, ` +
+      "and calls that need more than that wait (when_store_away: share)"
+    );
   const reason = isUncounted ? "the number of processes is not known: set fleet_size" : "when_store_away: wait";
   return `${what}; calls wait ${until} (${reason})`;
 }
