@@ -120,6 +120,7 @@ class AnyWindowAtServer implements Law {
   #arrived(request: WireRequest, atUs: number): string | undefined {
     // Units leased before the loss of data are not in the new log.
     if (request.units === 0 || this.#exempt.has(request) || request.dispatchedUs < this.#dataLostUs) return undefined;
+    if (this.#isOfFormerPartition(request)) return undefined;
     const host = hostOf(this.#plan, request);
     for (const scope of scopesOf(host, request)) {
       const message = this.#count(scope, request, request.units, atUs);
@@ -133,6 +134,12 @@ class AnyWindowAtServer implements Law {
       if (message !== undefined) return message;
     }
     return undefined;
+  }
+
+  /** If its partition was joined before it was written, the store counts it at the reload and again at its write. */
+  #isOfFormerPartition({ process, key, host, dispatchedUs }: WireRequest): boolean {
+    const { isPartitioned } = this.#policies.of(process);
+    return key !== host && !isPartitioned && dispatchedUs < (this.#policies.reloadedUs(process) ?? 0);
   }
 
   #count({ name, rate, isTotal }: RateScope, request: WireRequest, units: number, atUs: number): string | undefined {
