@@ -8,7 +8,7 @@ import { hashFile } from "../files/file-hash.ts";
 import { makeFolder } from "../files/make-folder.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
 import { MANIFEST, newestFirst, type OntologyStore, type StoredVersion } from "./ontology-store.ts";
-import { folderOf } from "./version-label.ts";
+import { folderOf, secondFolderOf } from "./version-label.ts";
 import { WorkFolder } from "./work-folder.ts";
 
 /** A store in a folder. A version appears by one rename. */
@@ -71,7 +71,8 @@ export class FolderOntologyStore implements OntologyStore {
   async add(file: string, manifest: OntologyManifest): Promise<StoredVersion> {
     const { id, version, sha256 } = manifest;
     const name = folderOf(version);
-    for (const folder of [name, `${name}+${sha256.slice(0, 8)}`]) {
+    const second = secondFolderOf(version, sha256);
+    for (const folder of [name, second]) {
       const existing = await this.#version(id, folder);
       // Compare the bytes, not the manifest: a stored file that was damaged on disk is replaced.
       if (existing !== undefined && (await hashFile(existing.path)) === sha256) {
@@ -84,8 +85,9 @@ export class FolderOntologyStore implements OntologyStore {
       await this.#moveIntoPlace(file, manifest, folder);
       return { id, folder, manifest, path: join(this.root, id, folder, manifest.file) };
     }
-    const names = `${name} and ${name}+${sha256.slice(0, 8)}`;
-    throw new DownloadError(`cannot store version ${version} of ${id}: the folders ${names} exist with other content`);
+    throw new DownloadError(
+      `cannot store version ${version} of ${id}: the folders ${name} and ${second} exist with other content`,
+    );
   }
 
   async updateManifest(version: StoredVersion, changes: Partial<OntologyManifest>): Promise<StoredVersion> {

@@ -5,7 +5,10 @@ import { eventually } from "../../test/harvest/kit.ts";
 import { projectAt } from "../../test/ontology/kit.ts";
 import { FileLock } from "../files/file-lock.ts";
 import { FolderOntologyStore } from "./folder-ontology-store.ts";
+import { lockPathOf } from "./lock-writer.ts";
 import { readLock } from "./lockfile.ts";
+import { Ontofetch } from "./ontofetch.ts";
+import { loadOntofetchSettings } from "./ontofetch-settings.ts";
 
 const OBO = "format-version: 1.2\nontology: x\ndata-version: 1\n\n[Term]\nid: X:1\nname: one\n";
 
@@ -15,7 +18,7 @@ test("an ontology stays locked until the lockfile has its version, so that the l
   const store = new FolderOntologyStore(join(project.folder, "ontologies"));
   const lockfile = join(project.folder, "ontologies.lock.json");
   // No pull can write the lockfile for now.
-  const blocked = await FileLock.tryAcquire(store.work.lockPath("+lockfile"));
+  const blocked = await FileLock.tryAcquire(lockPathOf(lockfile));
   const first = project.pull();
   await eventually(async () => (await store.versions("x")).length === 1);
   body = OBO.replace("data-version: 1", "data-version: 2");
@@ -47,4 +50,25 @@ test("a pinned version that is stored already is locked while no other process r
   other?.release();
   const [result] = await pulled;
   assert.equal(result?.outcome, "fetched");
+});
+
+test("pulls with one lockfile and different stores do not lose entries of each other", async t => {
+  const { project, server } = await projectAt(t, (_, response) => response.end(OBO));
+  const ids = ["a", "b", "c", "d", "e", "f"];
+  const sources = ids
+    .map(id => `  ${id}: { resolver: direct, extras: { url: "${server.origin}/${id}.obo" } }\n`)
+    .join("");
+  const pullInto = async (store: string, id: string) => {
+    const settings = await loadOntofetchSettings({ store }, {}, project.folder);
+    const ontofetch = await Ontofetch.open(settings, { env: {} });
+    try {
+      return await ontofetch.pull(settings.sources.filter(source => source.id === id));
+    } finally {
+      await ontofetch.close("test");
+    }
+  };
+  await project.write(`allow_private: true\nsources:\n${sources}`);
+  await Promise.all(ids.map(id => pullInto(join(project.folder, `store-${id}`), id)));
+  const lock = await readLock(join(project.folder, "ontologies.lock.json"));
+  assert.deepEqual([...lock.keys()], ids);
 });

@@ -1,25 +1,28 @@
+import { basename, dirname, join } from "node:path";
 import { FileLock } from "../files/file-lock.ts";
 import type { Time } from "../time/time.ts";
 import { idsWithoutSource } from "./frozen-plan.ts";
 import { type LockEntry, lockEntry, readLock, writeLock } from "./lockfile.ts";
 import type { OntologyManifest } from "./ontology-manifest.ts";
 import type { Source } from "./resolver.ts";
-import type { WorkFolder } from "./work-folder.ts";
 
-/** An id cannot contain "+", so this name cannot be the lock of an ontology. */
-const LOCKFILE_LOCK = "+lockfile";
+/**
+ * The file that a process locks while it changes a lockfile. It lies beside the lockfile, because processes with one
+ * lockfile may have different stores.
+ */
+export function lockPathOf(lockfile: string): string {
+  return join(dirname(lockfile), `.${basename(lockfile)}.lock`);
+}
 
 /** Writes the lockfile after each stored file, so that an interrupted pull has locked every file that it stored. */
 export class LockWriter {
   readonly #file: string;
-  readonly #work: WorkFolder;
   readonly #time: Time;
   /** Resolves when the last change is written or has failed. */
   #lastChange: Promise<void> = Promise.resolve();
 
-  constructor(file: string, work: WorkFolder, time: Time) {
+  constructor(file: string, time: Time) {
     this.#file = file;
-    this.#work = work;
     this.#time = time;
   }
 
@@ -63,7 +66,7 @@ export class LockWriter {
   /** Changes run one after the other. Each reads the file again, because another process may have written it. */
   #change(change: (lock: Map<string, LockEntry>) => void): Promise<void> {
     const next = this.#lastChange.then(async () => {
-      await using _lock = await FileLock.acquire(this.#work.lockPath(LOCKFILE_LOCK), { time: this.#time });
+      await using _lock = await FileLock.acquire(lockPathOf(this.#file), { time: this.#time });
       const before = await readLock(this.#file);
       const lock = new Map(before);
       change(lock);

@@ -52,3 +52,16 @@ test("a template names the parts, and a version cannot leave its place", () => {
   const hostile = copiesOf("/srv/{version}/{file}", "../../etc");
   assert.deepEqual(hostile, { kind: "file", path: "/srv/etc/hp.owl" });
 });
+
+test("with a known hash, a mirror is also asked for the folders of a store that have the hash in their names", () => {
+  const source = { id: "hp", resolver: "obo", targetFormats: [], extras: {} };
+  const known = { version: "1", format: "obo", sha256: "0123456789abcdef".repeat(4) } as const;
+  const copies = (mirror: string) =>
+    mirrorCopies({ ...source, mirrors: [mirror] }, known, "/").map(copy =>
+      copy.kind === "url" ? copy.url : copy.path,
+    );
+  const digits = known.sha256.slice(0, 32);
+  assert.deepEqual(copies("/srv"), ["/srv/hp/1/hp.obo", "/srv/hp/1+01234567/hp.obo", `/srv/hp/1+${digits}/hp.obo`]);
+  assert.equal(copies("s3://our-ontologies").at(-1), `https://our-ontologies.s3.amazonaws.com/hp/1%2B${digits}/hp.obo`);
+  assert.deepEqual(copies("/srv/{version}/{file}"), ["/srv/1/hp.obo"]);
+});

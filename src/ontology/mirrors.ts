@@ -5,12 +5,19 @@ import { isS3Url, parseS3Url } from "../files/s3/s3-url.ts";
 import type { OntologyFileFormat } from "./format.ts";
 import { targetFormatOf } from "./format.ts";
 import type { Source } from "./resolver.ts";
-import { folderOf } from "./version-label.ts";
+import { folderOf, s3FolderOf, secondFolderOf } from "./version-label.ts";
 
 /** A place that may have the file of a known version. */
 export type MirrorCopy =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "file"; readonly path: string };
+
+/** What is known of a file before it is fetched. */
+export interface KnownVersion {
+  readonly version: string;
+  readonly format: OntologyFileFormat;
+  readonly sha256?: string | undefined;
+}
 
 const PLACEHOLDER = /\{(id|version|file)\}/g;
 /** One letter is the drive of a Windows path. */
@@ -19,27 +26,35 @@ const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 /**
  * Where the mirrors of a source have a version. A mirror has the layout of a store, `<id>/<version>/<id>.<extension>`,
  * unless its address contains `{id}`, `{version}` or `{file}`. `s3://bucket/key` means the public https URL of the bucket.
+ * If the hash is known, the folders with a part of it in their names are also looked for.
  * @param folder where relative folders start.
  * @throws ConfigError for an invalid mirror.
  */
-export function mirrorCopies(
-  { id, mirrors = [] }: Source,
-  known: { readonly version: string; readonly format: OntologyFileFormat },
-  folder: string,
-): readonly MirrorCopy[] {
-  const parts = { id, version: folderOf(known.version), file: `${id}.${targetFormatOf(known.format)}` };
-  const fill = (template: string, encode: (text: string) => string) =>
-    template.replace(PLACEHOLDER, (_, name: keyof typeof parts) => encode(parts[name]));
-  return mirrors.map((mirror, index): MirrorCopy => {
+export function mirrorCopies({ id, mirrors = [] }: Source, known: KnownVersion, folder: string): readonly MirrorCopy[] {
+  const file = `${id}.${targetFormatOf(known.format)}`;
+  return mirrors.flatMap((mirror, index): readonly MirrorCopy[] => {
     const problem = mirrorProblem(mirror);
     if (problem !== undefined)
       throw new ConfigError([{ where: `sources.${id}`, path: `mirrors.${index}`, message: problem }]);
-    const template = mirror.search(PLACEHOLDER) >= 0 ? mirror : `${withoutEndSlash(mirror)}/{id}/{version}/{file}`;
-    if (isS3Url(mirror)) return { kind: "url", url: publicUrl(fill(template, String)) };
-    if (SCHEME.test(mirror)) return { kind: "url", url: fill(template, encodeURIComponent) };
-    const path = fill(template, String);
-    return { kind: "file", path: isAbsolute(path) ? path : join(folder, path) };
+    const isTemplate = mirror.search(PLACEHOLDER) >= 0;
+    const template = isTemplate ? mirror : `${withoutEndSlash(mirror)}/{id}/{version}/{file}`;
+    const versions = isTemplate ? [folderOf(known.version)] : foldersOf(known);
+    return versions.map((version): MirrorCopy => {
+      const parts = { id, version, file };
+      const fill = (encode: (text: string) => string) =>
+        template.replace(PLACEHOLDER, (_, name: keyof typeof parts) => encode(parts[name]));
+      if (isS3Url(mirror)) return { kind: "url", url: publicUrl(fill(String)) };
+      if (SCHEME.test(mirror)) return { kind: "url", url: fill(encodeURIComponent) };
+      const path = fill(String);
+      return { kind: "file", path: isAbsolute(path) ? path : join(folder, path) };
+    });
   });
+}
+
+/** The folders that a store may have this version in. */
+function foldersOf({ version, sha256 }: KnownVersion): readonly string[] {
+  if (sha256 === undefined) return [folderOf(version)];
+  return [folderOf(version), secondFolderOf(version, sha256), s3FolderOf(version, sha256)];
 }
 
 /** What is wrong with a mirror of `sources.yaml`; undefined if it is valid. */

@@ -27,10 +27,20 @@ export interface OntologyTerm {
   /** The label without a language or in English, else the first one. */
   readonly label: string | undefined;
   readonly definition: string | undefined;
-  readonly synonyms: readonly string[];
+  readonly synonyms: readonly OntologySynonym[];
   readonly isDeprecated: boolean;
   readonly replacedBy: string | undefined;
 }
+
+/** Another name of a term. */
+export interface OntologySynonym {
+  readonly text: string;
+  /** The property as OBO names it. A `skos:altLabel` has no scope, so it is `hasRelatedSynonym`. */
+  readonly scope: SynonymScope;
+}
+
+const SYNONYM_SCOPES = ["hasExactSynonym", "hasRelatedSynonym", "hasNarrowSynonym", "hasBroadSynonym"] as const;
+export type SynonymScope = (typeof SYNONYM_SCOPES)[number];
 
 /** A relation between two terms. */
 export interface OntologyEdge {
@@ -52,9 +62,9 @@ const TYPES: ReadonlyMap<string, OntologyTerm["type"]> = new Map([
 ]);
 const LABELS = new Set([RDFS_LABEL, `${SKOS}prefLabel`]);
 const DEFINITIONS = new Set([DEFINITION, `${SKOS}definition`]);
-const SYNONYMS = new Set([
-  ...["hasExactSynonym", "hasRelatedSynonym", "hasNarrowSynonym", "hasBroadSynonym"].map(name => OBO_IN_OWL + name),
-  `${SKOS}altLabel`,
+const SYNONYMS: ReadonlyMap<string, SynonymScope> = new Map([
+  ...SYNONYM_SCOPES.map(scope => [OBO_IN_OWL + scope, scope] as const),
+  [`${SKOS}altLabel`, "hasRelatedSynonym"],
 ]);
 const EDGES = new Set([SUB_CLASS_OF, SUB_PROPERTY_OF, `${SKOS}broader`, `${SKOS}related`]);
 
@@ -66,7 +76,7 @@ interface Draft {
   /** How good the label is: 2 without a language or in English, 1 in another language, 0 without a label. */
   labelRank: number;
   definition: string | undefined;
-  synonyms: string[];
+  synonyms: OntologySynonym[];
   isDeprecated: boolean;
   replacedBy: string | undefined;
 }
@@ -136,7 +146,10 @@ class TermCollector {
       draft.label = text;
       draft.labelRank = rank;
     } else if (DEFINITIONS.has(predicate)) this.#draft(subject).definition ??= text;
-    else if (SYNONYMS.has(predicate)) this.#draft(subject).synonyms.push(text);
+    else {
+      const scope = SYNONYMS.get(predicate);
+      if (scope !== undefined) this.#draft(subject).synonyms.push({ text, scope });
+    }
   }
 
   #restriction(node: string, part: { subject?: string; property?: string; filler?: string }): void {

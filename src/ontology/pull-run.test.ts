@@ -36,7 +36,7 @@ test("a source that fails keeps the files that it imports in the lockfile", asyn
     ["import-of-gone", lockOf(["gone"])],
   ]);
   await writeLock(settings.lockfile, lock);
-  const lockWriter = new LockWriter(settings.lockfile, store.work, systemTime);
+  const lockWriter = new LockWriter(settings.lockfile, systemTime);
   const follower: RedirectFollower = Object.create(null);
   const puller = new Puller({ follower, store, time: systemTime, check: "full", maxFileBytes: 1 });
   const source = { ...SOURCE, imports: true };
@@ -76,7 +76,7 @@ test("the lockfile names every importer of a file: of later rounds, of sources n
   await store.prepare();
   await writeFile(join(folder, "sources.yaml"), "sources: {}\n");
   const settings = await loadOntofetchSettings({}, {}, folder);
-  const lockWriter = new LockWriter(settings.lockfile, store.work, systemTime);
+  const lockWriter = new LockWriter(settings.lockfile, systemTime);
   // x imports shared; y imports middle, which imports shared.
   const imports: Readonly<Record<string, readonly string[]>> = { x: ["shared"], y: ["middle"], middle: ["shared"] };
   const urlOf = (name: string) => `https://example.org/${name}`;
@@ -118,7 +118,7 @@ test("an error of a source is reported in its result, and a bug of the program r
   const store = new FolderOntologyStore(folder);
   await writeFile(join(folder, "sources.yaml"), "sources: {}\n");
   const settings = await loadOntofetchSettings({}, {}, folder);
-  const lockWriter = new LockWriter(settings.lockfile, store.work, systemTime);
+  const lockWriter = new LockWriter(settings.lockfile, systemTime);
   const entry: PlanEntry = {
     kind: "fetch",
     source: SOURCE,

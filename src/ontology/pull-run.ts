@@ -165,7 +165,8 @@ export class PullRun {
     const own = isFrozen && locked?.versioned_url ? [locked.versioned_url] : [];
     const urls = [...new Set([...own, url])].map((address): MirrorCopy => ({ kind: "url", url: address }));
     if (format === undefined) return urls;
-    return [...urls, ...mirrorCopies(source, { version, format }, dirname(this.#deps.settings.file))];
+    const sha256 = isFrozen ? locked?.sha256 : source.sha256;
+    return [...urls, ...mirrorCopies(source, { version, format, sha256 }, dirname(this.#deps.settings.file))];
   }
 
   #nextImports(sources: readonly Source[], results: readonly PullResult[]): readonly Source[] {

@@ -10,13 +10,11 @@ import { formatManifest, type OntologyManifest, parseManifest } from "./ontology
 import { MANIFEST, newestFirst, type OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { runPool } from "./pull-pool.ts";
 import { idProblem } from "./sources-schema.ts";
-import { folderOf } from "./version-label.ts";
+import { s3FolderOf } from "./version-label.ts";
 import { WorkFolder } from "./work-folder.ts";
 
 /** How many manifests are read at a time. */
 const READS_MAX = 8;
-/** Digits of the hash in the name of a folder. With so many, a server cannot construct two files with equal digits. */
-const HASH_DIGITS = 32;
 const DRAFT_SUFFIX = ".tmp";
 const MEDIA_TYPE = "application/octet-stream";
 
@@ -110,8 +108,7 @@ export class S3OntologyStore implements OntologyStore {
 
   async add(file: string, manifest: OntologyManifest, signal?: AbortSignal): Promise<StoredVersion> {
     const { id, sha256, bytes } = manifest;
-    const folder = `${folderOf(manifest.version)}+${sha256.slice(0, HASH_DIGITS)}`;
-    const version = this.#storedVersion(id, folder, manifest);
+    const version = this.#storedVersion(id, s3FolderOf(manifest.version, sha256), manifest);
     if (!(await this.isIntact(version)))
       await this.#remote.upload(filePath(version), { file, bytes, sha256, mediaType: MEDIA_TYPE }, signal);
     await this.#writeManifest(version);

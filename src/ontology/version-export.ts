@@ -65,7 +65,8 @@ async function writeLines(lines: Iterable<string>, write: WritePart): Promise<vo
 
 /** JSON Lines: first the nodes, then the edges. */
 function* nodesAndEdges(terms: ReadonlyMap<string, OntologyTerm>, edges: readonly OntologyEdge[]): Generator<string> {
-  for (const { iri, type, label, definition, synonyms, isDeprecated, replacedBy } of terms.values()) {
+  for (const { iri, type, label, definition, synonyms: named, isDeprecated, replacedBy } of terms.values()) {
+    const synonyms = named.map(({ text }) => text);
     yield `${JSON.stringify({ node: iri, type, label, definition, synonyms, isDeprecated, replacedBy })}\n`;
   }
   for (const { subject, predicate, object } of edges) yield `${JSON.stringify({ subject, predicate, object })}\n`;
@@ -108,7 +109,7 @@ function* graphLines(
 function nodeOf({ iri, type, label, definition, synonyms, isDeprecated }: OntologyTerm) {
   const meta = {
     ...(definition === undefined ? {} : { definition: { val: definition } }),
-    ...(synonyms.length === 0 ? {} : { synonyms: synonyms.map(val => ({ pred: "hasRelatedSynonym", val })) }),
+    ...(synonyms.length === 0 ? {} : { synonyms: synonyms.map(({ scope: pred, text: val }) => ({ pred, val })) }),
     ...(isDeprecated ? { deprecated: true } : {}),
   };
   const hasMeta = Object.keys(meta).length > 0;

@@ -32,3 +32,18 @@ export function folderOf(label: string): string {
   while (end > start && /[._]/.test(plain.charAt(end - 1))) end -= 1;
   return end === start ? "unnamed" : plain.slice(start, end);
 }
+
+/** Digits of the hash in the name of a folder, if a folder of the version exists with other bytes. */
+const SECOND_FOLDER_DIGITS = 8;
+/** With so many digits, a server cannot construct two files with equal digits. */
+const S3_FOLDER_DIGITS = 32;
+
+/** The folder of a version that was published with several contents, for all contents but the first. */
+export function secondFolderOf(label: string, sha256: string): string {
+  return `${folderOf(label)}+${sha256.slice(0, SECOND_FOLDER_DIGITS)}`;
+}
+
+/** The folder of a version in a store in S3. */
+export function s3FolderOf(label: string, sha256: string): string {
+  return `${folderOf(label)}+${sha256.slice(0, S3_FOLDER_DIGITS)}`;
+}

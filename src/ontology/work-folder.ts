@@ -31,8 +31,8 @@ export class WorkFolder {
     return join(this.path, "partial", `${id}.part`);
   }
 
-  /** The file that a process locks while it changes an ontology (`name` is its id) or the lockfile. */
-  lockPath(name: string): string {
-    return join(this.path, "locks", `${name}.lock`);
+  /** The file that a process locks while it changes an ontology. */
+  lockPath(id: string): string {
+    return join(this.path, "locks", `${id}.lock`);
   }
 }

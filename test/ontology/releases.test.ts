@@ -135,6 +135,22 @@ test("a frozen pull asks the address of the version first, then the URL, then mi
   assert.equal(server.requests.at(-1)?.url, "/x/2026-03-01/x.owl");
 });
 
+test("a frozen pull finds a version in a mirror that was stored with --accept", async t => {
+  const { files, folder, run, store, server, write } = await setUp(t, direct("/x.obo"));
+  files.set("/x.obo", release("2026-01-01", 3));
+  await run("pull");
+  const text = release("2026-01-01", 4);
+  files.set("/x.obo", text);
+  await run("pull --accept");
+  await cp(store, join(folder, "mirror"), { recursive: true });
+  await rm(store, { recursive: true });
+  files.clear();
+  await write(direct("/x.obo", ", mirrors: [mirror]")(server.origin));
+  const mirrored = await run("pull --frozen");
+  assert.equal(mirrored.exitCode, 0, mirrored.stderr);
+  assert.equal(await readFile(join(store, "x", "2026-01-01", "x.obo"), "utf8"), text);
+});
+
 test("the lockfile contains each file as soon as it is stored", async t => {
   const { files, run, lock, write, server, folder } = await setUp(t, direct("/x.obo"));
   files.set("/x.obo", release("1.0", 2));
