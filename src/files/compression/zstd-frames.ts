@@ -10,7 +10,15 @@ const DICTIONARY_ID_BYTES = [0, 1, 2, 4];
 const CONTENT_SIZE_BYTES = [0, 2, 4, 8];
 
 /** What the next bytes are. `skipped` bytes are not passed on. */
-type Part = "magic" | "skippable-size" | "skipped" | "descriptor" | "header" | "block-header" | "block" | "checksum";
+type FramePart =
+  | "magic"
+  | "skippable-size"
+  | "skipped"
+  | "descriptor"
+  | "header"
+  | "block-header"
+  | "block"
+  | "checksum";
 
 /**
  * Passes the bytes of a zstd stream on, without skippable frames, in pieces that end where a frame ends. The decoder of
@@ -24,7 +32,7 @@ export async function* zstdFrames(chunks: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 class FrameSplitter {
-  #part: Part = "magic";
+  #part: FramePart = "magic";
   /** How many bytes of the part are missing. */
   #missing = MAGIC_BYTES;
   /** The bytes of the part so far, as a little-endian number. Of long parts it is not used. */
@@ -120,7 +128,7 @@ class FrameSplitter {
     this.#begin("magic", MAGIC_BYTES);
   }
 
-  #begin(part: Part, bytes: number): void {
+  #begin(part: FramePart, bytes: number): void {
     this.#part = part;
     this.#missing = bytes;
     this.#value = 0;
