@@ -55,7 +55,7 @@ test("all frames of a stream are decoded, however the stream is split into chunk
   );
 });
 
-test("bytes after a frame that are not a frame, and a frame that is cut off, are errors", async () => {
+test("bytes after a frame that are not a frame, and a frame that is not complete, are errors", async () => {
   const frame = packed(Buffer.from("some text"), true);
   for (const size of [1, 7, 1000]) {
     await assert.rejects(decoded(Buffer.concat([frame, Buffer.from("junk")]), size), /not a zstd frame/);

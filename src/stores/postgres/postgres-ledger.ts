@@ -13,7 +13,7 @@ export class PostgresLedger {
   /** Units that the store has granted although no caller got them. */
   readonly #lostUnits = new Map<string, number>();
 
-  /** What the store must be told: without the units that it has applied, and with the units that no caller got. */
+  /** What the store must get: without the units that it has applied, and with the units that no caller got. */
   corrected(settlements: readonly Settlement[]): readonly Settlement[] {
     const corrected: Settlement[] = [];
     for (const [key, { written, returned }] of sumsOf(settlements)) {
