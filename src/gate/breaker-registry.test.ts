@@ -338,6 +338,20 @@ describe("classification", () => {
     assert.equal(calledMs, 60_075);
   });
 
+  test("run makes no trial call if an operator opens the circuit during its jitter", async () => {
+    const { time, registry, answers } = setUp(plain, () => 0.5);
+    answers(503, 5);
+    await time.advance(60_000);
+    const done = registry.run({ host }, async () => assert.fail("it is called"));
+    const rejected = assert.rejects(done, { name: "BreakerOpenError", reason: "cli-open:operator" });
+    await time.advance(50);
+    registry.open(host, 300);
+    await time.advance(200);
+    await rejected;
+    registry.close(host);
+    assert.equal(await registry.run({ host }, async () => "sent"), "sent");
+  });
+
   test("onSuccess ends no cooldown, because the start of its call is unknown", () => {
     const { registry, answer, isAllowed } = setUp();
     answer(429, {}, 900_000);

@@ -122,7 +122,11 @@ export class BreakerRegistry {
     // Not an async function: that would cost a third more time in each call.
     try {
       const permit = this.allow(request);
-      if (permit.jitterMs > 0) return this.#jitter(permit.jitterMs).then(() => this.#run(permit, call));
+      if (permit.jitterMs > 0)
+        return this.#jitter(permit.jitterMs).then(() => {
+          this.#checkAfterJitter(permit, request);
+          return this.#run(permit, call);
+        });
       return this.#run(permit, call);
     } catch (error) {
       return Promise.reject(error);
@@ -138,12 +142,23 @@ export class BreakerRegistry {
       await shared.refresh(request);
       const answer = this.#breakers.tryAllow(request, shared.probes);
       if (answer.isAllowed) {
-        if (answer.jitterMs > 0) await this.#jitter(answer.jitterMs);
+        if (answer.jitterMs > 0) {
+          await this.#jitter(answer.jitterMs);
+          this.#checkAfterJitter(answer, request);
+        }
         return this.#run(answer, call);
       }
       // Another call of this process may have used the permission of the peers: they are asked again.
       if (!answer.isProbePending) throw answer.error();
     }
+  }
+
+  /** Throws if a cooldown or an order of an operator has begun during the jitter of a trial call. */
+  #checkAfterJitter(permit: BreakerPermit, request: AllowRequest): void {
+    if (!this.#breakers.isStopped(request)) return;
+    permit.release();
+    const denial = this.#breakers.check(request);
+    if (denial !== undefined) throw denial.error();
   }
 
   #run<Result>(permit: BreakerPermit, call: (permit: BreakerPermit) => Promise<Result>): Promise<Result> {
