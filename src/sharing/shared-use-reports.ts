@@ -94,23 +94,14 @@ export class SharedUseReports {
       const keys = sharedBudgets(roleBudget).map(({ storeKey }) => storeKey);
       reported.set(budget, { keys, sent: added(reported.get(budget)?.sent, units, nowUs) });
     }
-    const reports = Array.from(
-      reported,
-      ([
-        budget,
-        {
-          keys,
-          sent: { units, lastUs },
-        },
-      ]) => ({
-        claim: claimOf(budget, nowUs),
-        keys,
-        sent: units,
-        sentAgoUs: units > 0 ? Math.max(0, nowUs - lastUs) : 0,
-        known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
-        lastReplied: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
-      }),
-    );
+    const reports = Array.from(reported, ([budget, { keys, sent: unleased }]) => ({
+      claim: claimOf(budget, nowUs),
+      keys,
+      sent: unleased.units,
+      sentAgoUs: unleased.units > 0 ? Math.max(0, nowUs - unleased.lastUs) : 0,
+      known: knownUse(budget.claimedWindows, budget.sharedUse, nowUs),
+      lastReplied: saidUse(budget.claimedWindows, budget.sharedUse, nowUs),
+    }));
     return {
       reports,
       delivered: atUs => {
