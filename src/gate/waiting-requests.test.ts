@@ -32,3 +32,20 @@ for (const source of ["limiter", "breakers"] as const) {
     assert.equal(gate.waiting, 0);
   });
 }
+
+test("a request whose signal a listener aborts while it enters is not queued", async () => {
+  const time = new FakeTime();
+  const abort = new AbortController();
+  const options = { defaults: { fail_max: 1, reset_timeout_s: 5, roles: {} } };
+  const breakers = new BreakerRegistry(options, { time, random: () => 0 });
+  breakers.onFailure({ host, status: 500 });
+  breakers.listen(({ event_type }) => {
+    if (event_type === "breaker_before_call") abort.abort();
+  });
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, { breakers });
+  const entered = (async () => gate.enter({ host, role, signal: abort.signal, maxWaitMs: 60_000 }))();
+  const rejected = assert.rejects(entered, { name: "AbortError" });
+  await time.advance(60_000);
+  await rejected;
+  assert.equal(gate.waiting, 0);
+});

@@ -34,6 +34,16 @@ test("the constraint is the limit with the latest end: the spacing, a window or 
   assert.equal(budget.constraint(chargeOf(1), 0).kind, "cooldown");
 });
 
+test("a unit that no window counts any more is not given back, because the log has only units of others", () => {
+  const budget = budgetOf(0, [3, 1_000_000]);
+  const nowUs = 90_000_000_000;
+  budget.log.write(budget.windows, 3, nowUs);
+  budget.refund(chargeOf(1), 0, nowUs);
+  assert.equal(budget.hasCapacity(chargeOf(1), nowUs), false);
+  budget.refund(chargeOf(1), nowUs, nowUs);
+  assert.equal(budget.hasCapacity(chargeOf(1), nowUs), true);
+});
+
 test("a request that is granted and not yet written counts as written now", () => {
   const { enterNow, refusal } = gateOf(roleLimits({ rates: "1/s" }));
   enterNow();
