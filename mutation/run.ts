@@ -7,6 +7,8 @@
  *   --sample N --seed S  a random sample of N mutants (seed 1)
  *   --workers N          processes at a time (2)
  *   --slow-ms N          skip test files that take longer than N ms (20000)
+ *   --record             try the files that are not in `record.json` with their present code, and add them
+ *   --minutes N          with --record: begin no further file after N minutes
  *   --list               print the mutants without running tests
  *   --json               print one JSON document
  *
@@ -18,6 +20,7 @@ import { parseArgs } from "node:util";
 import { Baselines } from "./baseline.ts";
 import { type Justified, problemsOf } from "./justified.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
+import { fileRecord, readRecord, recordSentence, type Source, untried, writeRecord } from "./record.ts";
 import { sampleOf } from "./sample.ts";
 import { type MutantResult, tryMutants } from "./try-mutants.ts";
 
@@ -30,14 +33,15 @@ const { values: args } = parseArgs({
     seed: { type: "string", default: "1" },
     workers: { type: "string", default: "2" },
     "slow-ms": { type: "string", default: "20000" },
+    record: { type: "boolean", default: false },
+    minutes: { type: "string", default: "1000000" },
     list: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
 
-const all = sourcesOf("src/{core,limiter,breaker,sharing,gate}/**/*.ts").flatMap(file =>
-  mutantsOf(file, readFileSync(resolve(root, file), "utf8")),
-);
+const sources = sourcesOf("src/{core,limiter,breaker,sharing,gate}/**/*.ts");
+const all = sources.flatMap(({ file, text }) => mutantsOf(file, text));
 const justified: Justified = JSON.parse(readFileSync(resolve(import.meta.dirname, "justified.json"), "utf8"));
 const selected = select(all);
 const problems = problemsOf(justified, all);
@@ -47,17 +51,31 @@ if (problems.length > 0 || selected.length === 0) {
   process.exitCode = 2;
 } else if (args.list) {
   console.log(args.json ? JSON.stringify(selected, null, 2) : selected.map(lineOf).join("\n"));
+} else if (args.record) {
+  await recordAll();
 } else {
   await tryAll(selected);
 }
 
+/** Written after each file, so that an interrupted run loses only the trials of one file. */
+async function recordAll(): Promise<void> {
+  const baselines = new Baselines(root, count("slow-ms"));
+  const startMs = performance.now();
+  for (const { file, text } of untried(readRecord(), sources)) {
+    if (performance.now() - startMs > count("minutes") * 60_000) break;
+    const results = await tried(
+      all.filter(mutant => mutant.file === file),
+      baselines,
+    );
+    writeRecord({ ...readRecord(), [file]: fileRecord(text, results) }, sources);
+    console.log(`${file}: ${recordSentence({ [file]: fileRecord(text, results) }, 1)}`);
+  }
+  console.log(recordSentence(readRecord(), sources.length));
+}
+
 async function tryAll(mutants: readonly Mutant[]): Promise<void> {
   const baselines = new Baselines(root, count("slow-ms"));
-  const isJustified = ({ id }: Mutant) => justified[id] !== undefined;
-  const results = await tryMutants(
-    mutants.filter(mutant => !isJustified(mutant)),
-    { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onResult: progress },
-  );
+  const results = await tried(mutants, baselines);
   const survivors = results.filter(({ outcome }) => outcome === "survived");
   const timeOuts = results.filter(({ outcome }) => outcome === "time-out").length;
   const killed = results.length - survivors.length;
@@ -77,6 +95,18 @@ async function tryAll(mutants: readonly Mutant[]): Promise<void> {
   if (survivors.length > 0) process.exitCode = 1;
 }
 
+function isJustified({ id }: Mutant): boolean {
+  return justified[id] !== undefined;
+}
+
+function tried(mutants: readonly Mutant[], baselines: Baselines): Promise<readonly MutantResult[]> {
+  const options = { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onResult: progress };
+  return tryMutants(
+    mutants.filter(mutant => !isJustified(mutant)),
+    options,
+  );
+}
+
 function select(mutants: readonly Mutant[]): readonly Mutant[] {
   const { file, id, sample } = args;
   const some = mutants.filter(mutant => (file?.includes(mutant.file) ?? true) && (id?.includes(mutant.id) ?? true));
@@ -91,13 +121,14 @@ function stagesOf(file: string): readonly (readonly string[])[] {
   return existsSync(resolve(root, own)) ? [[own], rest] : [rest];
 }
 
-function sourcesOf(pattern: string): readonly string[] {
+function sourcesOf(pattern: string): readonly Source[] {
   return globSync(pattern, { cwd: root })
     .filter(file => !file.endsWith(".test.ts"))
-    .sort();
+    .sort()
+    .map(file => ({ file, text: readFileSync(resolve(root, file), "utf8") }));
 }
 
-function count(name: "sample" | "seed" | "workers" | "slow-ms"): number {
+function count(name: "sample" | "seed" | "workers" | "slow-ms" | "minutes"): number {
   const value = Number(args[name]);
   if (Number.isSafeInteger(value) && value > 0) return value;
   console.error(`--${name} must be a whole number above 0, not ${args[name]}`);
