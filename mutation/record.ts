@@ -79,6 +79,7 @@ function codeHash(text: string): string {
   // A change of a comment changes no mutant.
   const code = strippedOf(text)
     .replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "")
-    .replace(/\s+/g, " ");
+    .replace(/\s+/g, " ")
+    .trim();
   return createHash("sha256").update(code).digest("hex").slice(0, 12);
 }
