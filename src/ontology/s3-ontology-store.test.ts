@@ -11,6 +11,7 @@ import { serve } from "../../test/http/kit.ts";
 import { addText, storeContract } from "../../test/ontology/store-contract.ts";
 import { ontofetch } from "../cli/ontofetch.ts";
 import { sha256Of } from "../files/file-hash.ts";
+import { connectS3 } from "../files/s3/s3-client.ts";
 import { S3Folder } from "../files/s3/s3-folder.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
@@ -119,7 +120,7 @@ test("kill -9 in the middle of an upload leaves no version, and the next pull st
   assert.deepEqual(s3.keys(), []);
   assert.equal((await run("show")).stdout, "");
   s3.hold = () => false;
-  s3.uploadAgeMs = HOUR_MS + 1000;
+  s3.uploadAgeMs = 24 * HOUR_MS + 1000;
   const pulled = await run("pull");
   assert.match(pulled.stdout, /^x: fetched, version 2026-11-01/, pulled.stderr);
   assert.deepEqual(s3.uploads(), []);
@@ -136,10 +137,39 @@ test("a file without its manifest is no version, and is removed when no pull can
   assert.deepEqual([await store.versions("hp"), await store.foldersWithoutManifest("hp")], [[], []]);
   await store.removeLeftovers("hp");
   assert.equal(s3.keys().length, 1);
-  await time.advance(24 * HOUR_MS);
+  await time.advance(25 * HOUR_MS);
   assert.deepEqual(await store.foldersWithoutManifest("hp"), [version.folder]);
   await store.removeLeftovers("hp");
   assert.deepEqual(s3.keys(), []);
+});
+
+test("objects and uploads of other programs in the same bucket are never deleted", async t => {
+  const { s3 } = await s3For(t);
+  const time = new FakeTime({ wallMs: Date.now() });
+  const store = await S3OntologyStore.open(STORE, time);
+  const bucket = await S3Folder.open(STORE, "store");
+  const { client, module } = await connectS3("store");
+  t.after(() => {
+    store[Symbol.dispose]();
+    bucket.close();
+    client.destroy();
+  });
+  const digits = "0123456789abcdef".repeat(2);
+  const paths = [
+    "backup/2026/monday.tar",
+    "backup/2026/db/a.tar",
+    `backup/2026+${digits}/a.tar`,
+    "photos/summer/a.jpg",
+  ];
+  for (const path of paths) await bucket.writeText(path, "theirs");
+  await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key: "onto/backup/database.tar" }));
+  s3.uploadAgeMs = 48 * HOUR_MS;
+  await time.advance(48 * HOUR_MS);
+  await store.prepare();
+  assert.deepEqual(await store.ids(), ["backup"]);
+  for (const id of ["backup", "photos"]) await store.removeLeftovers(id);
+  assert.deepEqual(s3.keys(), paths.map(path => `onto/${path}`).sort());
+  assert.equal(s3.uploads().length, 1);
 });
 
 test("two machines that store different bytes of one version at the same time both keep theirs", async t => {
@@ -178,7 +208,7 @@ test("a draft of a killed copy is removed when no process can be writing it", as
   writeFileSync(draft, "on");
   await store.removeLeftovers("hp");
   assert.deepEqual([existsSync(copy), existsSync(draft)], [true, true]);
-  await time.advance(24 * HOUR_MS);
+  await time.advance(25 * HOUR_MS);
   await store.removeLeftovers("hp");
   assert.deepEqual([existsSync(copy), existsSync(draft)], [true, false]);
 });

@@ -10,7 +10,7 @@ import { formatManifest, type OntologyManifest, parseManifest } from "./ontology
 import { MANIFEST, newestFirst, type OntologyStore, type StoredVersion } from "./ontology-store.ts";
 import { runPool } from "./pull-pool.ts";
 import { idProblem } from "./sources-schema.ts";
-import { s3FolderOf } from "./version-label.ts";
+import { s3FolderDigits, s3FolderOf } from "./version-label.ts";
 import { WorkFolder } from "./work-folder.ts";
 
 /** How many manifests are read at a time. */
@@ -44,7 +44,7 @@ export class S3OntologyStore implements OntologyStore {
     makeFolder(this.work.path);
     try {
       await this.#remote.check();
-      await this.#remote.abortAbandoned(this.#time.wallMs());
+      await this.#remote.abortAbandoned(this.#time.wallMs(), isOwnPath);
     } catch (cause) {
       const message = `cannot use ${this.root}: ${messageOf(cause)}`;
       throw new ConfigError([{ where: "store", path: "", message }], { cause });
@@ -52,8 +52,13 @@ export class S3OntologyStore implements OntologyStore {
   }
 
   async ids(): Promise<readonly string[]> {
-    // Other programs may use the bucket too, so a folder can have any name.
-    return (await this.#remote.folders("")).filter(name => idProblem(name) === undefined).sort();
+    // Other programs may use the bucket too, so a folder can have any name and any content.
+    const named = (await this.#remote.folders("")).filter(name => idProblem(name) === undefined);
+    const ids = await runPool(named, READS_MAX, async id => {
+      const folders = await this.#remote.folders(`${id}/`);
+      return folders.some(folder => s3FolderDigits(folder) !== undefined) ? id : undefined;
+    });
+    return ids.filter(id => id !== undefined).sort();
   }
 
   async versions(id: string): Promise<readonly StoredVersion[]> {
@@ -130,13 +135,21 @@ export class S3OntologyStore implements OntologyStore {
   /** Also removes, on this machine, copies of versions that are gone and drafts of copies that were never completed. */
   async removeLeftovers(id: string): Promise<void> {
     for (const folder of await this.foldersWithoutManifest(id))
-      for await (const { path } of this.#remote.list(`${id}/${folder}/`)) await this.#remote.delete(path);
+      for await (const { path } of this.#remote.list(`${id}/${folder}/`))
+        if (isOwnPath(path) && (await this.#isOwnObject(path, folder))) await this.#remote.delete(path);
     const stored = new Set((await this.versions(id)).map(({ manifest }) => manifest.sha256));
     for (const sha256 of (await ifExists(readdir(this.#copiesPath(id)))) ?? []) {
       const folder = join(this.#copiesPath(id), sha256);
       if (stored.has(sha256)) await this.#removeAbandonedDrafts(folder);
       else await rm(folder, { recursive: true, force: true });
     }
+  }
+
+  /** An object of another program has no hash in its metadata. A manifest has none either. */
+  async #isOwnObject(path: string, folder: string): Promise<boolean> {
+    if (path.endsWith(`/${MANIFEST}`)) return true;
+    const sha256 = (await this.#remote.head(path))?.sha256 ?? "";
+    return sha256.startsWith(s3FolderDigits(folder) ?? "-");
   }
 
   /** A younger draft may belong to a process that is still downloading. */
@@ -157,14 +170,14 @@ export class S3OntologyStore implements OntologyStore {
     this.#remote.close();
   }
 
-  /** Each folder of an ontology, with the time of its newest object. */
+  /** Each folder of a version of an ontology, with the time of its newest object. */
   async #folders(
     id: string,
   ): Promise<ReadonlyMap<string, { readonly hasManifest: boolean; readonly modifiedMs: number }>> {
     const folders = new Map<string, { readonly hasManifest: boolean; readonly modifiedMs: number }>();
     for await (const { path, modifiedMs } of this.#remote.list(`${id}/`)) {
-      const [, folder, name, ...deeper] = path.split("/");
-      if (!folder || !name || deeper.length > 0) continue;
+      const [, folder = "", name] = path.split("/");
+      if (!isOwnPath(path)) continue;
       const known = folders.get(folder);
       folders.set(folder, {
         hasManifest: name === MANIFEST || known?.hasManifest === true,
@@ -191,6 +204,12 @@ export class S3OntologyStore implements OntologyStore {
   #copiesPath(id: string): string {
     return join(this.work.path, "copies", id);
   }
+}
+
+/** Whether a path has the form `<id>/<folder of a version>/<name>`. Other programs may use the bucket too. */
+function isOwnPath(path: string): boolean {
+  const [id = "", folder = "", name = "", ...deeper] = path.split("/");
+  return idProblem(id) === undefined && s3FolderDigits(folder) !== undefined && name !== "" && deeper.length === 0;
 }
 
 function filePath({ id, folder, manifest }: Pick<StoredVersion, "id" | "folder" | "manifest">): string {

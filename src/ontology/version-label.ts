@@ -47,3 +47,10 @@ export function secondFolderOf(label: string, sha256: string): string {
 export function s3FolderOf(label: string, sha256: string): string {
   return `${folderOf(label)}+${sha256.slice(0, S3_FOLDER_DIGITS)}`;
 }
+
+/** The digits of the hash in the name of a folder that `s3FolderOf` can have made; undefined for any other name. */
+export function s3FolderDigits(folder: string): string | undefined {
+  const at = folder.length - S3_FOLDER_DIGITS;
+  const digits = folder.slice(at);
+  return at > 1 && folder.charAt(at - 1) === "+" && /^[0-9a-f]+$/.test(digits) ? digits : undefined;
+}

@@ -40,6 +40,10 @@ export interface S3Output {
   readonly NextContinuationToken?: string;
 }
 
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long a connection may transfer nothing. A request that ends so is repeated, see `maxAttempts`. */
+const SILENCE_MAX_MS = 30_000;
+
 export interface S3Connection {
   readonly client: S3Client;
   readonly module: S3Module;
@@ -61,6 +65,8 @@ export async function connectS3(where: string): Promise<S3Connection> {
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     maxAttempts: 5,
+    // Without these, a service that accepts a connection and never answers would stop the program for ever.
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_MAX_MS },
   });
   return { client, module };
 }

@@ -2,13 +2,12 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { DownloadError, messageOf } from "../../errors.ts";
-import { connectS3, isNotFound, type S3Connection, type S3Output } from "./s3-client.ts";
+import { connectS3, isNotFound, type S3Connection, type S3Module, type S3Output } from "./s3-client.ts";
 import { md5Of, upload } from "./s3-upload.ts";
 import { parseS3Url, type S3Location } from "./s3-url.ts";
 
-const UPLOAD_TIMEOUT_MS = 30 * 60_000;
-/** An unfinished upload that is older than this belongs to no running process. */
-export const ABANDONED_AFTER_MS = 2 * UPLOAD_TIMEOUT_MS;
+/** An unfinished upload that is older than this counts as that of a process that was killed. */
+export const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 /** What a service knows about an object without reading it. */
 export interface S3Object {
@@ -27,7 +26,7 @@ export interface S3File {
 
 /**
  * The objects of a bucket whose keys begin with a prefix; paths are relative to the prefix. An object is visible when it
- * is complete, and never before. Errors of the service are DownloadErrors with the address of the object.
+ * is complete, and never before. Errors of the service about an object are DownloadErrors with its address.
  */
 export class S3Folder {
   /** `s3://bucket/prefix/` */
@@ -52,10 +51,9 @@ export class S3Folder {
    * permit access to objects.
    */
   async check(): Promise<void> {
-    const { client, module } = this.#connection;
     const { bucket } = this.#location;
     try {
-      await client.send(new module.HeadBucketCommand({ Bucket: bucket }));
+      await this.#send("HeadBucketCommand", { Bucket: bucket });
     } catch (error) {
       if (isNotFound(error)) throw new DownloadError(`there is no bucket ${bucket}`, { cause: error });
       if (!isNotAllowed(error)) throw error;
@@ -65,18 +63,22 @@ export class S3Folder {
   /**
    * Aborts the uploads of killed processes: their parts are not visible as objects, but are stored and billed. If the
    * credentials do not permit to list or abort uploads, lifecycle rules of the bucket must remove them.
+   * @param isOwnPath whether this program writes to a path; uploads of other programs are left alone
    */
-  async abortAbandoned(nowMs: number): Promise<void> {
-    const { client, module } = this.#connection;
+  async abortAbandoned(nowMs: number, isOwnPath: (path: string) => boolean): Promise<void> {
     const { bucket: Bucket, prefix: Prefix } = this.#location;
     let markers = {};
     for (let isMore = true; isMore; ) {
       let page: S3Output;
       try {
-        page = await client.send(new module.ListMultipartUploadsCommand({ Bucket, Prefix, ...markers }));
-        for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
-          if (Initiated !== undefined && Initiated.getTime() < nowMs - ABANDONED_AFTER_MS)
-            await client.send(new module.AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(ignoreGone);
+        page = await this.#send("ListMultipartUploadsCommand", { Bucket, Prefix, ...markers });
+        for (const { Key = "", UploadId, Initiated } of page.Uploads ?? [])
+          if (
+            Initiated !== undefined &&
+            Initiated.getTime() < nowMs - ABANDONED_AFTER_MS &&
+            isOwnPath(this.#pathOf(Key))
+          )
+            await this.#send("AbortMultipartUploadCommand", { Bucket, Key, UploadId }).catch(ignoreGone);
       } catch (error) {
         if (isNotAllowed(error)) return;
         throw this.#errorFor("use", "", error);
@@ -88,18 +90,14 @@ export class S3Folder {
 
   /** Undefined if there is no such object. */
   async head(path: string, signal?: AbortSignal): Promise<S3Object | undefined> {
-    const { client, module } = this.#connection;
-    const options = signal === undefined ? {} : { abortSignal: signal };
-    const command = new module.HeadObjectCommand(this.#target(path));
-    const found = await this.#ifPresent(path, () => client.send(command, options));
+    const found = await this.#ifPresent(path, () => this.#send("HeadObjectCommand", this.#target(path), signal));
     return found && { bytes: found.ContentLength, sha256: found.Metadata?.["sha256"] };
   }
 
   /** Uploads a file, in parts if it is large. May be repeated. An upload that fails is aborted. */
   async upload(path: string, { file, bytes, sha256, mediaType }: S3File, signal?: AbortSignal): Promise<void> {
-    const signals = [this.#stopping.signal, AbortSignal.timeout(UPLOAD_TIMEOUT_MS), ...(signal ? [signal] : [])];
     try {
-      const options = { mediaType, sha256, signal: AbortSignal.any(signals) };
+      const options = { mediaType, sha256, signal: this.#stoppedBy(signal) };
       await upload(this.#connection, this.#target(path), file, options);
       const stored = (await this.head(path, options.signal))?.bytes;
       if (stored !== bytes) throw new Error(`uploaded ${bytes} bytes, but the object has ${stored ?? "none"}`);
@@ -144,22 +142,20 @@ export class S3Folder {
 
   /** Writes a small object, complete or not at all. */
   async writeText(path: string, text: string): Promise<void> {
-    const { client, module } = this.#connection;
     const Body = Buffer.from(text);
     try {
-      await client.send(new module.PutObjectCommand({ ...this.#target(path), Body, ContentMD5: md5Of(Body) }));
+      await this.#send("PutObjectCommand", { ...this.#target(path), Body, ContentMD5: md5Of(Body) });
     } catch (error) {
       throw this.#errorFor("write", path, error);
     }
   }
 
   async copy(from: string, to: string): Promise<void> {
-    const { client, module } = this.#connection;
     const { Bucket, Key } = this.#target(from);
     // The service decodes a plus as a space, so each segment is encoded completely.
     const CopySource = [Bucket, ...Key.split("/")].map(encodeURIComponent).join("/");
     try {
-      await client.send(new module.CopyObjectCommand({ ...this.#target(to), CopySource }));
+      await this.#send("CopyObjectCommand", { ...this.#target(to), CopySource });
     } catch (error) {
       throw this.#errorFor("copy", from, error);
     }
@@ -167,9 +163,8 @@ export class S3Folder {
 
   /** Nothing happens if there is no such object. */
   async delete(path: string): Promise<void> {
-    const { client, module } = this.#connection;
     try {
-      await client.send(new module.DeleteObjectCommand(this.#target(path)));
+      await this.#send("DeleteObjectCommand", this.#target(path));
     } catch (error) {
       throw this.#errorFor("delete", path, error);
     }
@@ -194,7 +189,7 @@ export class S3Folder {
     return `${this.name}${path}`;
   }
 
-  /** Aborts uploads. */
+  /** Aborts all requests. */
   stop(): void {
     this.#stopping.abort(new Error("stopped"));
   }
@@ -205,14 +200,13 @@ export class S3Folder {
   }
 
   async *#pages(path: string, options: Readonly<Record<string, string>>): AsyncGenerator<S3Output> {
-    const { client, module } = this.#connection;
     const { bucket: Bucket, prefix } = this.#location;
     let ContinuationToken: string | undefined;
     do {
       const request = { Bucket, Prefix: prefix + path, ...options, ContinuationToken };
       let page: S3Output;
       try {
-        page = await client.send(new module.ListObjectsV2Command(request));
+        page = await this.#send("ListObjectsV2Command", request);
       } catch (error) {
         throw this.#errorFor("list", path, error);
       }
@@ -222,14 +216,26 @@ export class S3Folder {
   }
 
   async *#read(path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { client, module } = this.#connection;
-    const options = signal === undefined ? {} : { abortSignal: signal };
-    const { Body = [] } = await client.send(new module.GetObjectCommand(this.#target(path)), options);
+    const { Body = [] } = await this.#send("GetObjectCommand", this.#target(path), signal);
     for await (const chunk of Body) {
-      // The SDK checks its signal only until the body begins.
+      // With the reason of the signal: the error of the SDK has none.
       signal?.throwIfAborted();
       yield chunk;
     }
+  }
+
+  #send(
+    command: Exclude<keyof S3Module, "S3Client">,
+    input: Readonly<Record<string, unknown>>,
+    signal?: AbortSignal,
+  ): Promise<S3Output> {
+    const { client, module } = this.#connection;
+    return client.send(new module[command](input), { abortSignal: this.#stoppedBy(signal) });
+  }
+
+  /** A signal that `stop` aborts too. A new one for each request, so that listeners of the SDK do not accumulate. */
+  #stoppedBy(signal: AbortSignal | undefined): AbortSignal {
+    return AbortSignal.any([this.#stopping.signal, ...(signal === undefined ? [] : [signal])]);
   }
 
   async #ifPresent<Value>(path: string, read: () => Promise<Value>): Promise<Value | undefined> {

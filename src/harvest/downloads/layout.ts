@@ -81,6 +81,11 @@ export function filePathFor(
   return `${safeName(doi.slice(0, slash))}/${safeName(doi.slice(slash + 1))}.${extension}`;
 }
 
+/** Whether a path has the form that the layout content-addressed gives to a file. */
+export function isContentAddress(path: string): boolean {
+  return /^sha256\/[0-9a-f]{2}\/[0-9a-f]{62}\.[a-z0-9]+$/.test(path);
+}
+
 /** The fields of a template whose value no other work has. */
 const OWN_FIELDS = ["doi", "arxiv", "pmid", "pmcid", "openalex"] as const;
 

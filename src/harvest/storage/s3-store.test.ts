@@ -154,7 +154,7 @@ test("kill -9 in the middle of an upload leaves no object, and the next run uplo
   assert.equal(s3.uploads().length, 1);
 
   s3.hold = () => false;
-  s3.uploadAgeMs = 3 * 3_600_000;
+  s3.uploadAgeMs = 25 * 3_600_000;
   const downloads = server.requests.filter(({ url }) => url === "/files/large").length;
   const second = start();
   const [code] = await once(second, "close");
@@ -191,28 +191,51 @@ test("a run that is stopped aborts its upload, and the next run stores the file 
 test("an upload that another process may still send is not removed", async t => {
   const { s3, folder } = await s3For(t);
   const { client, module } = await connectS3("--out");
-  await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key: "harvest/2026/x.pdf" }));
+  await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key: keyOf(pdf("x")) }));
   client.destroy();
   const prepare = async () => {
     const store = await fileStoreFor(OUT, join(folder, "m.sqlite"), systemTime);
     await store.prepare();
     store.close();
   };
-  s3.uploadAgeMs = 50 * 60_000;
+  s3.uploadAgeMs = 23 * 3_600_000;
   await prepare();
   assert.equal(s3.uploads().length, 1);
-  s3.uploadAgeMs = 61 * 60_000;
+  s3.uploadAgeMs = 25 * 3_600_000;
   await prepare();
   assert.equal(s3.uploads().length, 0);
+});
+
+test("an old upload of another program in the same bucket is not removed", async t => {
+  const { s3, folder } = await s3For(t);
+  const { client, module } = await connectS3("--out");
+  await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key: "harvest/2026/database.tar" }));
+  client.destroy();
+  s3.uploadAgeMs = 48 * 3_600_000;
+  const store = await fileStoreFor(OUT, join(folder, "m.sqlite"), systemTime);
+  t.after(() => store.close());
+  await store.prepare();
+  assert.equal(s3.uploads().length, 1);
+});
+
+test("a request to a service that does not answer ends when the store is stopped", async t => {
+  const { s3, folder } = await s3For(t);
+  const store = await fileStoreFor(OUT, join(folder, "m.sqlite"), systemTime);
+  t.after(() => store.close());
+  s3.hold = request => request.startsWith("HEAD");
+  const pending = store.has({ path: "sha256/a.pdf", bytes: 1 });
+  await eventually(() => s3.requests.some(s3.hold));
+  store.stop();
+  await assert.rejects(pending, /cannot read s3:\/\/papers\/harvest\/2026\/sha256\/a\.pdf/);
 });
 
 test("credentials that may list but not abort uploads can store files, and abandoned uploads stay", async t => {
   const { s3, folder } = await s3For(t);
   const { client, module } = await connectS3("--out");
-  for (const Key of ["harvest/2026/x.pdf", "harvest/2026/y.pdf"])
+  for (const Key of [keyOf(pdf("x")), keyOf(pdf("y"))])
     await client.send(new module.CreateMultipartUploadCommand({ Bucket: "papers", Key }));
   client.destroy();
-  s3.uploadAgeMs = 3 * 3_600_000;
+  s3.uploadAgeMs = 25 * 3_600_000;
   s3.deny = request => request.startsWith("DELETE") && request.includes("uploadId=");
   const store = await fileStoreFor(OUT, join(folder, "m.sqlite"), systemTime);
   t.after(() => store.close());

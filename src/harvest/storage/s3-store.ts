@@ -4,6 +4,7 @@ import { DownloadError } from "../../errors.ts";
 import { sha256Of } from "../../files/file-hash.ts";
 import { S3Folder, type S3Object } from "../../files/s3/s3-folder.ts";
 import type { Time } from "../../time/time.ts";
+import { isContentAddress } from "../downloads/layout.ts";
 import type { StoredFile } from "../manifest/manifest-files.ts";
 import type { FileDamage, FileStore, FileToStore } from "./file-store.ts";
 import { PartFiles } from "./part-files.ts";
@@ -49,7 +50,7 @@ class S3Store implements FileStore {
   async prepare(): Promise<void> {
     await this.parts.prepare();
     await this.#remote.check();
-    await this.#remote.abortAbandoned(this.#time.wallMs());
+    await this.#remote.abortAbandoned(this.#time.wallMs(), isContentAddress);
   }
 
   isPresent(): boolean {
