@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { chmod, lstat, mkdir, open, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
@@ -15,6 +16,43 @@ test("a file is replaced in one step, and leaves no draft", async () => {
   assert.deepEqual(await readdir(folder), ["note.json"]);
   await moveDurably(path, join(folder, "there", "note.json"));
   assert.equal(await readFile(join(folder, "there", "note.json"), "utf8"), "two\n");
+});
+
+test("a link stays, and the file that it leads to is replaced", async () => {
+  const folder = temporaryFolder("atomic");
+  await mkdir(join(folder, "real"));
+  const [real, link] = [join(folder, "real", "list.json"), join(folder, "list.json")];
+  await symlink(join("real", "list.json"), link);
+  for (const text of ["one", "two"]) {
+    await writeAtomically(link, text);
+    assert.equal(await readFile(real, "utf8"), text);
+  }
+  assert.equal(await readlink(link), join("real", "list.json"));
+  assert.deepEqual(
+    [await readdir(folder), await readdir(join(folder, "real"))],
+    [["list.json", "real"], ["list.json"]],
+  );
+});
+
+test("the new file has the permissions of the old one", async () => {
+  const path = join(temporaryFolder("atomic"), "secret.json");
+  await writeAtomically(path, "one");
+  await chmod(path, 0o600);
+  await writeAtomically(path, "two");
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+});
+
+test("a named pipe is written to, and is not replaced", async () => {
+  const path = join(temporaryFolder("atomic"), "pipe");
+  assert.equal(spawnSync("mkfifo", [path]).status, 0);
+  const reading = open(path, "r").then(async file => {
+    const text = await file.readFile("utf8");
+    await file.close();
+    return text;
+  });
+  await writeAtomically(path, "one\n");
+  assert.equal(await reading, "one\n");
+  assert.equal((await lstat(path)).isFIFO(), true);
 });
 
 test("a write that fails leaves the old content", async () => {

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, link, mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, link, lstat, mkdir, open, readlink, rename, rm, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { DownloadError } from "../errors.ts";
-import { errnoOf } from "./disk-errors.ts";
+import { errnoOf, ifExists } from "./disk-errors.ts";
 import { hashFile } from "./file-hash.ts";
 
 /**
  * Replaces a file in one step: a reader finds the old content or the new content, never a part of it, also after a
- * crash. The folder must exist.
+ * crash. The folder must exist. A link stays, and its target is replaced. The new file has the permissions of the old
+ * one. What is not a file, such as `/dev/stdout` or a named pipe, is written to.
  * @param draft where the new content is written first, on the same file system. @default a new name beside `path`
  */
 export async function writeAtomically(
@@ -22,11 +23,27 @@ export async function writeAtomically(
 export async function replaceAtomically(
   path: string,
   write: (file: FileHandle) => Promise<void>,
+  draft?: string,
+): Promise<void> {
+  const target = await linkTarget(path);
+  const old = await ifExists(stat(target));
+  if (old === undefined || old.isFile()) await replaceFile(target, old?.mode, write, draft);
+  else {
+    await using file = await open(target, "w");
+    await write(file);
+  }
+}
+
+async function replaceFile(
+  path: string,
+  mode: number | undefined,
+  write: (file: FileHandle) => Promise<void>,
   draft = `${path}.${randomUUID().slice(0, 8)}.tmp`,
 ): Promise<void> {
   try {
     const file = await open(draft, "wx");
     try {
+      if (mode !== undefined) await file.chmod(mode & PERMISSIONS);
       await write(file);
       await file.sync();
     } finally {
@@ -40,6 +57,20 @@ export async function replaceAtomically(
   await syncFolder(dirname(path));
 }
 
+const PERMISSIONS = 0o777;
+/** As many as Linux follows. */
+const LINKS_MAX = 40;
+
+/** The path that a link leads to, whether it exists or not; the path itself if it is no link. */
+async function linkTarget(path: string): Promise<string> {
+  let target = path;
+  for (let links = 0; links < LINKS_MAX; links += 1) {
+    if (!(await ifExists(lstat(target)))?.isSymbolicLink()) return target;
+    target = resolve(dirname(target), await readlink(target));
+  }
+  throw new DownloadError(`cannot write ${path}: too many links`);
+}
+
 /** Renames a file or folder, creates the folder above the target, and makes the rename survive a power failure. */
 export async function moveDurably(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
@@ -51,7 +82,8 @@ export async function moveDurably(from: string, to: string): Promise<void> {
 const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /**
- * Moves a file to a path without ever replacing another file. May be repeated after a crash: if the target has the
+ * Moves a file to a path without replacing another file. Where the file system has no hard links, a file that another
+ * program creates at this very moment is replaced. May be repeated after a crash: if the target has the
  * expected SHA-256 already, the move counts as done. Throws a DownloadError if the target has other content.
  */
 export async function moveToNewPath(from: string, to: string, sha256: string): Promise<void> {

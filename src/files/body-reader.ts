@@ -2,6 +2,8 @@ import type { Readable } from "node:stream";
 
 /** How far the reader may be ahead of a slow disk. */
 const READ_AHEAD_BYTES = 1_048_576;
+/** Memory that a chunk takes beside its bytes, at least: a server may send single bytes. */
+const CHUNK_OVERHEAD_BYTES = 256;
 
 /**
  * Reads a response body chunk by chunk. A Node stream that fails drops the chunks in its own buffer, and a resumed
@@ -10,7 +12,7 @@ const READ_AHEAD_BYTES = 1_048_576;
  */
 export class BodyReader {
   readonly #body: Readable;
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #bufferedBytes = 0;
   #end: { readonly error?: unknown } | undefined;
   #wake: (() => void) | undefined;
@@ -19,7 +21,7 @@ export class BodyReader {
     this.#body = body;
     body.on("data", (chunk: Buffer) => {
       this.#chunks.push(chunk);
-      this.#bufferedBytes += chunk.length;
+      this.#bufferedBytes += chunk.length + CHUNK_OVERHEAD_BYTES;
       if (this.#bufferedBytes >= READ_AHEAD_BYTES) body.pause();
       this.#wake?.();
     });
@@ -29,21 +31,23 @@ export class BodyReader {
     body.once("close", () => this.#finish({ error: new Error("the response body closed before it was complete") }));
   }
 
-  /** The next chunk; undefined at the end. Rejects with the error of the body. */
+  /** All bytes that have arrived since the last call; undefined at the end. Rejects with the error of the body. */
   async next(): Promise<Buffer | undefined> {
     while (this.#chunks.length === 0 && this.#end === undefined) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
       await promise;
     }
-    const chunk = this.#chunks.shift();
-    if (chunk === undefined) {
+    const chunks = this.#chunks;
+    const [first] = chunks;
+    if (first === undefined) {
       if (this.#end !== undefined && "error" in this.#end) throw this.#end.error;
       return undefined;
     }
-    this.#bufferedBytes -= chunk.length;
-    if (this.#bufferedBytes < READ_AHEAD_BYTES && this.#body.isPaused()) this.#body.resume();
-    return chunk;
+    this.#chunks = [];
+    this.#bufferedBytes = 0;
+    if (this.#body.isPaused()) this.#body.resume();
+    return chunks.length === 1 ? first : Buffer.concat(chunks);
   }
 
   /** Ends the body without reading the rest, which frees its connection. */

@@ -17,24 +17,33 @@ export class PartialFile {
   readonly #recordStore: ResumeRecordStore;
   #record: ResumeRecord | undefined;
   #bytes: number;
+  /** The file has bytes of another URL. They stay unless a file of this URL begins. */
+  #isOfOtherUrl: boolean;
   /** Opened at the first write: a response that is not the file creates none. */
   #file: FileHandle | undefined;
   /** The hash of all bytes so far. Undefined until the bytes of an earlier download have been read again. */
   #hash: Hash | undefined;
 
-  private constructor(path: string, recordStore: ResumeRecordStore, record: ResumeRecord | undefined, bytes: number) {
+  private constructor(
+    path: string,
+    recordStore: ResumeRecordStore,
+    found: ResumeRecord | "other-url" | undefined,
+    bytes: number,
+  ) {
     this.path = path;
     this.#recordStore = recordStore;
-    this.#record = record;
+    this.#record = found === "other-url" ? undefined : found;
+    this.#isOfOtherUrl = found === "other-url";
     this.#bytes = bytes;
     this.#hash = bytes === 0 ? createHash("sha256") : undefined;
   }
 
   /** Continues the partial file of an earlier download of the same URL, or starts empty. One caller at a time per path. */
   static async open(path: string, recordStore: ResumeRecordStore): Promise<PartialFile> {
-    const record = await recordStore.load();
-    const size = record === undefined ? 0 : ((await ifExists(stat(path)))?.size ?? 0);
-    return new PartialFile(path, recordStore, record, size);
+    const found = await recordStore.load();
+    const isOwn = found !== undefined && found !== "other-url";
+    const size = isOwn ? ((await ifExists(stat(path)))?.size ?? 0) : 0;
+    return new PartialFile(path, recordStore, found, size);
   }
 
   get bytes(): number {
@@ -49,6 +58,7 @@ export class PartialFile {
   /** Empties the file. Without a record, the bytes that follow cannot be resumed. */
   async restart(record: ResumeRecord | undefined): Promise<void> {
     await this.#recordStore.delete();
+    this.#isOfOtherUrl = false;
     await this.close();
     this.#file = await withDiskErrors(this.path, async () => {
       await mkdir(dirname(this.path), { recursive: true });
@@ -75,7 +85,7 @@ export class PartialFile {
 
   /**
    * Flushes the file to the disk. File and record stay until the caller has moved the file. If the process dies before
-   * that, the next process finds the complete file and transfers nothing.
+   * that, the next process finds the complete file and transfers nothing, if the server had announced its length.
    */
   async finish(): Promise<{ readonly bytes: number; readonly sha256: string }> {
     return withDiskErrors(this.path, async () => {
@@ -85,10 +95,10 @@ export class PartialFile {
     });
   }
 
-  /** Deletes the file and its record. */
+  /** Deletes the file and its record, unless both are of another URL. */
   async discard(): Promise<void> {
     await this.close();
-    await removePartialFile(this.path, this.#recordStore);
+    if (!this.#isOfOtherUrl) await removePartialFile(this.path, this.#recordStore);
     this.#bytes = 0;
     this.#hash = createHash("sha256");
     this.#record = undefined;

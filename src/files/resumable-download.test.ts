@@ -158,6 +158,23 @@ test("the partial file of another URL is not resumed", async t => {
   assert.equal(server.requests[1]?.headers["range"], undefined);
 });
 
+test("a response for another URL that is not the file leaves the partial file for its own URL", async t => {
+  const { save, path, server } = await downloadFor(t, (request, response, number) => {
+    if (number === 1) interrupt(response, 100_000);
+    else if (number === 2) response.writeHead(404).end("none");
+    else serveFile(request, response);
+  });
+  const cut = await save({ maxInterruptions: 1 });
+  assert.ok(cut.kind === "incomplete" && cut.isResumable);
+  const record = resumeRecordBeside(path, "https://mirror.example.org/file");
+  assert.equal((await save({ record })).kind, "response");
+  assert.equal((await save({ record, maxBytes: 1000 })).kind, "too-large");
+  assert.equal((await stat(path)).size, 100_000);
+  const saved = await save();
+  assert.equal(server.requests.at(-1)?.headers["range"], "bytes=100000-");
+  assert.ok(saved.kind === "saved" && saved.sha256 === sha256);
+});
+
 test("a partial file that is complete already is finished without a transfer", async t => {
   const { save, path } = await downloadFor(t, (request, response, number) => {
     // The process died after the last byte and before the end of the response.

@@ -13,7 +13,8 @@ export interface ResumeRecord {
 
 /** Stores the resume record of one partial file: in a file beside it, or in the manifest of a run. */
 export interface ResumeRecordStore {
-  load(): Promise<ResumeRecord | undefined>;
+  /** `other-url`: the partial file has bytes of another URL, which a later download may resume. */
+  load(): Promise<ResumeRecord | "other-url" | undefined>;
   /** Called before the first byte is written. */
   save(record: ResumeRecord): Promise<void>;
   /** Called before the partial file is emptied, and when it is deleted. */
@@ -28,14 +29,15 @@ interface ResumeRecordFile {
   readonly total_bytes: number | null;
 }
 
-/** Keeps the record in `<path>.json`, where another process finds it. A record of another URL is ignored. */
+/** Keeps the record in `<path>.json`, where another process finds it. */
 export function resumeRecordBeside(path: string, url: string): ResumeRecordStore {
   const recordPath = `${path}.json`;
   const urlHash = sha256Of(url);
   return {
     load: async () => {
       const record = parseRecord(await ifExists(readFile(recordPath, "utf8")));
-      if (record?.url_sha256 !== urlHash) return undefined;
+      if (record === undefined) return undefined;
+      if (record.url_sha256 !== urlHash) return "other-url";
       return { validator: record.validator, totalBytes: record.total_bytes ?? undefined };
     },
     save: ({ validator, totalBytes }) => {
