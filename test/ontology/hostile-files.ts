@@ -57,6 +57,27 @@ export const HOSTILE_FILES: Readonly<Record<string, (bytes: number) => string>> 
   "an open comment": n => `<!--${repeat(n, "- ")}`,
   "open comments": n => `${rdf("")}${repeat(n, "<!-- ")}`,
   "many ids": n => rdf(fill(n, i => `<e:A rdf:ID="a${i}"/>`)),
+  "a long subject with many types": n => `<urn:${"x".repeat(n / 2)}> a ${repeat(n / 2, "<a:b>,")}<a:b> .`,
+  "a subject of 8,000 characters with many types": n => `<urn:${"x".repeat(8000)}> a ${repeat(n, "<a:b>,")}<a:b> .`,
+  "a long subject with many types, RDF/XML": n =>
+    rdf(`<e:A rdf:about="urn:${"x".repeat(n / 2)}">${repeat(n / 2, '<rdf:type rdf:resource="a"/>')}</e:A>`),
+  "a long subject with many types, JSON-LD": n =>
+    `{"@id":"urn:${"x".repeat(n / 2)}","@type":[${repeat(n / 2, '"a:b",')}"a:b"]}`,
+  "a long subject with many types, Manchester": n =>
+    `Prefix: a: <urn:a>\nIndividual: <urn:${"x".repeat(n / 2)}> Types: ${repeat(n / 2, "a:b,")} a:b`,
+  "a long identifier with many types, OBO": n =>
+    `[Term]\nid: ${"x".repeat(n / 2)}\n${repeat(n / 2, "instance_of:x\n")}`,
+  "many reifiers of a long literal": n => `<a:a> <a:b> "${"x".repeat(n / 2)}" ${repeat(n / 2, "~ ")} .`,
+  "relative bases": n => `${repeat(n / 2, `@base <${"b/".repeat(250)}> . `)}${fill(n / 2, i => `<${i}> a <a:d> .`)}`,
+  "relative bases, JSON-LD": n => {
+    const bases = Array.from({ length: 30 }, () => `{"@base":"${"b/".repeat(255)}"}`);
+    return `{"@context":[${bases.join(",")}],"@graph":[${fill(n, i => `{"@id":"${i}","@type":"a:b"},`)}{"@id":"x"}]}`;
+  },
+  "a scoped context that is read again for each node": n => {
+    const terms = fill(n / 2, i => `"t${i}":"urn:${i}",`);
+    const nodes = repeat(n / 2, '{"@context":{"a":null},"p":{}},');
+    return `{"@context":{"p":{"@id":"urn:p","@context":{${terms}"z":"urn:z"}}},"@graph":[${nodes}{}]}`;
+  },
   "XML literals": n => rdf(`<e:A><e:p rdf:parseType="Literal">${repeat(n, "<b/>")}</e:p></e:A>`),
   "text in many pieces": n => rdf(`<e:A><e:p>${repeat(n, "&lt;<![CDATA[a]]>")}</e:p></e:A>`),
   "a long collection": n => rdf(`<e:A><e:p rdf:parseType="Collection">${repeat(n, "<e:B/>")}</e:p></e:A>`),

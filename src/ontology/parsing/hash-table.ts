@@ -36,10 +36,18 @@ export class HashTable {
     return this.#flags[this.#slotOf(text)] ?? 0;
   }
 
-  /** The hash of the string of the last `#slotOf`. A field, because a returned pair would be an allocation per call. */
+  /** The string of the last `#slotOf`: statements about one subject follow each other. */
+  #lastText = "";
+  /** Its hash, and the low 32 bits. Fields, because a returned pair would be an allocation per call. */
   #lastHash = 0;
+  #lastLow = 0;
 
   #slotOf(text: string): number {
+    if (this.#lastHash === 0 || text !== this.#lastText) this.#hash(text);
+    return this.#find(this.#lastHash, this.#lastLow);
+  }
+
+  #hash(text: string): void {
     // Two hashes in the manner of FNV-1a, joined to 53 bits.
     let low = LOW_SEED;
     let high = HIGH_SEED;
@@ -51,7 +59,8 @@ export class HashTable {
     }
     // 0 marks a free slot.
     this.#lastHash = (high >>> 11) * 0x100000000 + (low >>> 0) || 1;
-    return this.#find(this.#lastHash, low >>> 0);
+    this.#lastLow = low >>> 0;
+    this.#lastText = text;
   }
 
   /** The slot with this hash, or the free slot for it. @param start the low 32 bits of the hash */

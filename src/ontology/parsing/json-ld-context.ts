@@ -31,6 +31,8 @@ const KEYWORDS = new Set([
 const NO_CONTAINERS: ReadonlySet<string> = new Set();
 /** How many contexts may import each other or be nested. */
 const CONTEXTS_MAX = 32;
+/** A context for the values of a term is read again wherever another context changes its surroundings. */
+const DEFINITIONS_MAX = 1_000_000;
 
 export function isKeyword(text: string): boolean {
   return KEYWORDS.has(text);
@@ -45,6 +47,8 @@ export class JsonLdContext {
   readonly #inherited: JsonLdContext | undefined;
   /** How many contexts a look-up may visit: this one and those that it inherits from. */
   readonly chainLength: number;
+  /** How many terms all contexts of the file have defined. */
+  readonly defined: { count: number };
   /** The contexts that were built from this one, by the object that changes it: a large object is processed once. */
   readonly derived = new WeakMap<object, JsonLdContext>();
 
@@ -61,6 +65,7 @@ export class JsonLdContext {
     this.#terms = terms;
     this.#inherited = inherited;
     this.chainLength = 1 + (inherited?.chainLength ?? 0);
+    this.defined = inherited?.defined ?? { count: 0 };
   }
 
   term(name: string): TermDefinition | undefined {
@@ -115,12 +120,13 @@ class ContextBuilder {
   constructor(active: JsonLdContext, local: JsonObject) {
     this.#active = active;
     this.#local = local;
-    const base = textOf(memberOf(local, "@base"), "@base");
+    const given = textOf(memberOf(local, "@base"), "@base");
+    const base = given === undefined ? undefined : active.base.resolve(given);
     if (base !== undefined) checkBase(base);
     const language = memberOf(local, "@language");
     const vocab = memberOf(local, "@vocab");
     const around = new JsonLdContext(
-      base === undefined ? active.base : new IriBase(active.base.resolve(base)),
+      base === undefined ? active.base : new IriBase(base),
       vocab === undefined ? active.vocab : undefined,
       language === undefined ? active.language : (textOf(language, "@language") ?? ""),
       this.#terms,
@@ -147,6 +153,10 @@ class ContextBuilder {
       throw new SyntaxProblem(`term ${JSON.stringify(name.slice(0, 80))} is defined by itself`);
     }
     this.#started.add(name);
+    const { defined } = this.#active;
+    defined.count += 1;
+    if (defined.count > DEFINITIONS_MAX)
+      throw new SyntaxProblem(`contexts define terms more than ${DEFINITIONS_MAX} times`);
     const definition = this.#read(name, this.#local[name], depth);
     this.#terms.set(name, definition);
     return definition;

@@ -12,6 +12,8 @@ export const JSON_LD_DEPTH_MAX = 200;
 const NAMESPACE_MAX = 1024;
 /** Each relative IRI becomes as long as its base, so a long base multiplies the size of the file. */
 const BASE_MAX = 512;
+/** Each statement about a subject reads its whole IRI, so a long one multiplies the work. Real ones have at most 2,000. */
+const IRI_MAX = 8192;
 /** Text that a parser must hold at once: one literal, one line, one comment. Real ones have at most some megabytes. */
 const PENDING_MAX = 64_000_000;
 
@@ -25,6 +27,10 @@ export function checkNamespace(iri: string, line?: number): void {
 
 export function checkBase(iri: string, line?: number): void {
   if (iri.length > BASE_MAX) throw new SyntaxProblem(`base IRI longer than ${BASE_MAX} characters`, line);
+}
+
+export function checkIri(iri: string): void {
+  if (iri.length > IRI_MAX) throw new SyntaxProblem(`IRI longer than ${IRI_MAX} characters`);
 }
 
 export function checkPending(characters: number, line?: number): void {

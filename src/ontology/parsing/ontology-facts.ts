@@ -1,6 +1,7 @@
 import { HashTable } from "./hash-table.ts";
 import { HeaderFacts } from "./header-facts.ts";
 import { languageTag } from "./language-tag.ts";
+import { checkIri } from "./limits.ts";
 import {
   ANNOTATION_PROPERTY,
   NAMED_INDIVIDUAL,
@@ -115,7 +116,9 @@ export class FactCollector {
   }
 
   #addFlags(subject: string, flags: number): void {
-    if (subject.startsWith("_:")) return;
+    // A blank node, or a statement about a statement, is no term.
+    if (subject.startsWith("_:") || subject.startsWith("<<(")) return;
+    checkIri(subject);
     const added = this.#terms.add(subject, flags);
     if (added === 0) return;
     if (added & CLASS) this.#classes += 1;

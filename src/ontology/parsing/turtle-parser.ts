@@ -1,6 +1,7 @@
 import { Parser } from "n3";
 import type { OntologyFileFormat } from "../format.ts";
 import type { FileParser } from "./file-parser.ts";
+import { IriBase } from "./iri-base.ts";
 import { checkBase, checkDepth, checkNamespace, checkPending } from "./limits.ts";
 import { formatTerm } from "./n-triples-text.ts";
 import type { ObjectKind, OnStatement } from "./statement.ts";
@@ -46,7 +47,12 @@ interface Callbacks {
   onToken(token: Token): void;
 }
 
-/** Turtle, TriG, N-Triples or N-Quads, parsed by n3 with limits on nesting and on the length of prefixes. */
+/** The text of triple terms may be so many times as long as the file: each `~` repeats the statement before it. */
+const TRIPLE_TEXT_RATIO_MAX = 16;
+/** For small files. */
+const TRIPLE_TEXT_MIN = 1_000_000;
+
+/** Turtle, TriG, N-Triples or N-Quads, parsed by n3 with limits on nesting, on prefixes and bases, and on repetition. */
 export class TurtleParser implements FileParser {
   readonly statementUnit = "triples";
   statements = 0;
@@ -60,10 +66,15 @@ export class TurtleParser implements FileParser {
   #line = 1;
   #previousType = "";
   #pending = 0;
+  #base: IriBase;
+  /** Characters of the file so far, and of the text of its triple terms. */
+  #characters = 0;
+  #tripleCharacters = 0;
 
   constructor(format: TurtleFormat, onStatement: OnStatement, base: string) {
     this.#format = format;
     this.#onStatement = onStatement;
+    this.#base = new IriBase(base);
     const isLineFormat = format === "n-triples" || format === "n-quads";
     const parser = new Parser({ format: MEDIA_TYPES[format], ...(isLineFormat ? {} : { baseIRI: base }) });
     const input = {
@@ -90,6 +101,7 @@ export class TurtleParser implements FileParser {
 
   write(text: string): void {
     this.#pending += text.length;
+    this.#characters += text.length;
     this.#run(() => this.#write(text));
     checkPending(this.#pending, this.#line);
   }
@@ -115,8 +127,23 @@ export class TurtleParser implements FileParser {
       this.#depth += 1;
       checkDepth(this.#depth, "brackets", line);
     } else if (CLOSING.has(type)) this.#depth -= 1;
-    else if (type === "IRI" && /^@?base$/i.test(this.#previousType)) checkBase(value, line);
+    else if (type === "IRI" && /^@?base$/i.test(this.#previousType)) {
+      // Against the base before it, as n3 does: relative ones would grow without limit.
+      const base = this.#base.resolve(value);
+      checkBase(base, line);
+      this.#base = new IriBase(base);
+    }
     this.#previousType = type;
+  }
+
+  /** The text of a subject or object. @throws SyntaxProblem if the file repeats its statements without end */
+  #nodeText(term: Term): string {
+    if (term.termType !== "Quad") return textOf(term);
+    const max = TRIPLE_TEXT_MIN + TRIPLE_TEXT_RATIO_MAX * this.#characters;
+    // Before the text is built: n3 gives the same term for each reifier.
+    this.#tripleCharacters += charactersOf(term);
+    if (this.#tripleCharacters > max) throw new SyntaxProblem("the triple terms repeat too much text", this.#line);
+    return textOf(term);
   }
 
   #emit(quad: Term & { readonly graph: Term }): void {
@@ -126,9 +153,9 @@ export class TurtleParser implements FileParser {
     if (subject === undefined || predicate === undefined || object === undefined) return;
     const language = languageOf(object);
     this.#onStatement(
-      textOf(subject),
+      this.#nodeText(subject),
       textOf(predicate),
-      textOf(object),
+      this.#nodeText(object),
       kindOf(object),
       language,
       datatypeOf(object, language),
@@ -149,6 +176,12 @@ function textOf(term: Term): string {
   const { subject, predicate, object } = term;
   if (subject === undefined || predicate === undefined || object === undefined) return "";
   return `<<( ${formatted(subject)} ${formatted(predicate)} ${formatted(object)} )>>`;
+}
+
+/** The length of the text of a term, without escapes. */
+function charactersOf({ value, subject, predicate, object }: Term): number {
+  if (subject === undefined || predicate === undefined || object === undefined) return value.length;
+  return charactersOf(subject) + charactersOf(predicate) + charactersOf(object);
 }
 
 function formatted(term: Term): string {
