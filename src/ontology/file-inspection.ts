@@ -116,7 +116,8 @@ export async function inspectFile(
       continue;
     }
     // If the JSON-LD context is unknown, so is the meaning of the JSON object: it may be an error of the service.
-    if (trial.parser.note !== undefined && isErrorMessage(text)) return wrongContent("json-error");
+    const isUnknown = trial.parser.note !== undefined && !/"@(?:id|graph)"\s?:/.test(text);
+    if (isUnknown && isErrorMessage(text)) return wrongContent("json-error");
     const attempt = isTrial ? await tryParser(path, name, encoding, depth, options) : trial;
     if (attempt.problem === undefined) return finish(path, depth, encoding, attempt);
     failed.push(attempt);

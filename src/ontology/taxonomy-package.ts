@@ -154,7 +154,7 @@ async function checkEntryPoints(
   const catalog = new PackageCatalog();
   const catalogFile = files.get(`${folder}/${CATALOG_NAME}`);
   if (catalogFile !== undefined) await readXml(zip, catalogFile, catalog, signal);
-  for (const url of entryPoints) {
+  for (const url of new Set(entryPoints)) {
     const isRelative = !URL.canParse(url);
     const address = catalog.addressOf(url) ?? (isRelative ? url : undefined);
     if (address === undefined) continue;

@@ -10,8 +10,8 @@ export const ENDING_BYTES = 65_536;
 export function endingProblem(format: OntologyFileFormat, tail: string): string | undefined {
   const expected = ENDINGS[format];
   if (expected === undefined) return undefined;
-  const text = format === "rdf-xml" || format === "owl-xml" ? withoutXmlComments(tail) : withoutLineComments(tail);
-  if (text === undefined || expected.marks.some(mark => text.endsWith(mark))) return undefined;
+  const texts = possibleEndings(format, tail);
+  if (texts.length === 0 || texts.some(text => expected.marks.some(mark => text.endsWith(mark)))) return undefined;
   return `file is incomplete: it ends without ${expected.name}`;
 }
 
@@ -34,6 +34,15 @@ const ENDINGS: Readonly<
   functional: { name: "a closing parenthesis", marks: [")"] },
 };
 
+/** What the end may be without comments. None if the tail has nothing but comments. */
+function possibleEndings(format: OntologyFileFormat, tail: string): readonly string[] {
+  // JSON has no comments.
+  if (format === "obographs" || format === "json-ld") return [tail.trimEnd()];
+  if (format === "rdf-xml" || format === "owl-xml")
+    return [withoutXmlComments(tail)].filter(text => text !== undefined);
+  return endingsOfLastLine(tail);
+}
+
 /** Undefined if the tail is inside a comment that began before it. */
 function withoutXmlComments(tail: string): string | undefined {
   let text = tail.trimEnd();
@@ -46,16 +55,19 @@ function withoutXmlComments(tail: string): string | undefined {
 }
 
 /**
- * The text up to the last line that is not blank and not a comment. Inside a line only " #" begins a comment: `#` can be
- * part of an IRI. Undefined if every line is a comment.
+ * The last line that is not blank and not a comment, and its parts before each " #": inside a line only that begins a
+ * comment, because `#` can be part of an IRI. It can also be part of a literal, so that the whole line may be the end.
  */
-function withoutLineComments(tail: string): string | undefined {
+function endingsOfLastLine(tail: string): readonly string[] {
   const lines = tail.split("\n");
   while (lines.length > 0) {
     const line = (lines.pop() ?? "").trim();
     if (line === "" || line.startsWith("#")) continue;
-    const comment = Math.max(line.lastIndexOf(" #"), line.lastIndexOf("\t#"));
-    return comment > 0 && !line.endsWith(".") ? line.slice(0, comment).trimEnd() : line;
+    const comments = [...line.matchAll(/[ \t]#/g)].slice(0, COMMENTS_MAX);
+    return [line, ...comments.map(({ index }) => line.slice(0, index).trimEnd())];
   }
-  return undefined;
+  return [];
 }
+
+/** Bounds the work for a line of nothing but number signs. */
+const COMMENTS_MAX = 100;

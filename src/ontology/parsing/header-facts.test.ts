@@ -41,3 +41,25 @@ test("a version comes from the ontology, not from comments or from terms", async
     "yes",
   );
 });
+
+const PREFIXES =
+  "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . " +
+  "@prefix dct: <http://purl.org/dc/terms/> . ";
+
+async function factsOf(text: string) {
+  const found = await inspect(PREFIXES + text);
+  assert.ok(found.kind === "valid", JSON.stringify(found));
+  return found.facts;
+}
+
+test("a licence that is a blank node is no licence, and only IRIs are imports", async () => {
+  const facts = await factsOf(
+    '<urn:o> a owl:Ontology ; dct:license [ rdfs:label "CC BY" ] ; owl:imports [ a owl:Ontology ], "hello", <urn:i> .',
+  );
+  assert.deepEqual([facts?.licence, facts?.imports], [null, ["urn:i"]]);
+});
+
+test("a label that comes before the type of the ontology is its title", async () => {
+  const facts = await factsOf('<urn:c> rdfs:label "A class" . <urn:o> rdfs:label "My ontology" ; a owl:Ontology .');
+  assert.equal(facts?.title, "My ontology");
+});

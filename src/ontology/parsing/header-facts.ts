@@ -1,5 +1,6 @@
 import type { OntologyFacts } from "./ontology-facts.ts";
 import { OWL_IMPORTS, OWL_VERSION_INFO, OWL_VERSION_IRI, RDFS_LABEL } from "./rdf-vocabulary.ts";
+import type { ObjectKind } from "./statement.ts";
 
 const DCTERMS = "http://purl.org/dc/terms/";
 const DC = "http://purl.org/dc/elements/1.1/";
@@ -46,12 +47,17 @@ export class HeaderFacts {
   readonly #ontologies = new Map<string, Header>();
   readonly #schemes = new Map<string, Header>();
   #lastSubject = "";
+  #lastLabel = { subject: "", text: "" };
   #last: Header | undefined;
 
-  collect(subject: string, predicate: string, object: string): void {
+  collect(subject: string, predicate: string, object: string, kind: ObjectKind): void {
     const field = FIELDS.get(predicate);
-    // Every class has a label, so labels are kept only of subjects that are known as the ontology.
-    if (field === undefined || (field === "label" && !this.#isNamed(subject))) return;
+    if (field === undefined || (field === "import" ? kind !== "iri" : kind !== "iri" && kind !== "literal")) return;
+    // Every class has a label, so only the last subject may become the ontology later.
+    if (field === "label" && !this.#isNamed(subject)) {
+      this.#lastLabel = { subject, text: object.trim().slice(0, TEXT_MAX) };
+      return;
+    }
     const header = this.#headerOf(subject);
     if (field === "import") {
       if (header.imports.size < IMPORTS_MAX) header.imports.add(object);
@@ -68,7 +74,10 @@ export class HeaderFacts {
   markSubject(subject: string, isOntology: boolean): void {
     const named = isOntology ? this.#ontologies : this.#schemes;
     if (named.size >= NAMED_MAX) return;
-    named.set(subject, this.#headerOf(subject));
+    const header = this.#headerOf(subject);
+    const { subject: labelled, text } = this.#lastLabel;
+    if (labelled === subject && text !== "" && !header.values.has("label")) header.values.set("label", text);
+    named.set(subject, header);
     this.#recent.delete(subject);
   }
 

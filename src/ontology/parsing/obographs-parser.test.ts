@@ -27,3 +27,16 @@ test("the version of a graph without an id is not that of another graph", async 
   assert.deepEqual(await versionsOf(named, unnamed), ["<urn:a> <urn:a:1> ."]);
   assert.deepEqual(await versionsOf(unnamed, named), ["<urn:a> <urn:a:1> ."]);
 });
+
+test("an edge inverseOf is a statement about two properties, and a predicate without an IRI is left out", async () => {
+  const edge = (pred: string) => ({ sub: "urn:p", pred, obj: "urn:q" });
+  const edges = [edge("inverseOf"), edge("unknown")];
+  const parsed = await parseWith("json", [
+    JSON.stringify({ graphs: [{ id: "urn:g", nodes: [{ id: "urn:p" }], edges }] }),
+  ]);
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  assert.deepEqual(
+    parsed.lines.filter(line => line.includes("urn:q")),
+    ["<urn:p> <http://www.w3.org/2002/07/owl#inverseOf> <urn:q> ."],
+  );
+});

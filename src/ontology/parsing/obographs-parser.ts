@@ -1,4 +1,5 @@
 import { BlankNodes, nodeOf } from "./blank-nodes.ts";
+import { isAbsoluteIri } from "./iri-base.ts";
 import { isObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
@@ -6,6 +7,7 @@ import {
   NAMED_INDIVIDUAL,
   OBJECT_PROPERTY,
   OBO_IN_OWL,
+  OWL,
   OWL_CLASS,
   OWL_DEPRECATED,
   OWL_IMPORTS,
@@ -30,6 +32,7 @@ const PREDICATES: ReadonlyMap<string, string> = new Map([
   ["is_a", SUB_CLASS_OF],
   ["subPropertyOf", SUB_PROPERTY_OF],
   ["type", RDF_TYPE],
+  ["inverseOf", `${OWL}inverseOf`],
 ]);
 
 /** Parses the values of an obographs document (https://github.com/geneontology/obographs), one after the other. */
@@ -130,7 +133,9 @@ export class ObographsParser {
     if (!subject || !predicate || !object) throw new SyntaxProblem("an edge has no sub, pred or obj");
     const known = PREDICATES.get(predicate);
     if (known !== undefined) this.#emitIri(subject, known, object);
-    else emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
+    // Other short names have no IRI that a restriction could name.
+    else if (isAbsoluteIri(predicate))
+      emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {

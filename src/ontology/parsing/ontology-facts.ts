@@ -90,7 +90,7 @@ export class FactCollector {
       if (kind === "iri") this.#collectType(subject, object);
     } else if (predicate === OWL_DEPRECATED) {
       if (object === "true" || object === "1") this.#addFlags(subject, DEPRECATED);
-    } else this.#header.collect(subject, predicate, object);
+    } else this.#header.collect(subject, predicate, object, kind);
   };
 
   facts(): OntologyFacts {

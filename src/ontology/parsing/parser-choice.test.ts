@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { inspect } from "../../../test/ontology/inspect-text.ts";
 import { parseText, parseWith } from "../../../test/ontology/parse-text.ts";
 import { SAMPLES, type SampleFormat } from "../../../test/ontology/sample-files.ts";
 import { type ParserName, parsersFor } from "./parser-choice.ts";
@@ -83,4 +84,11 @@ test("whatever a file contains, parsers are tried and none throws anything but a
     }),
     { numRuns: 500 },
   );
+});
+
+test("JSON-LD with an unknown context and a status is a file, and an object without an id is an error message", async () => {
+  const context = "https://unknown.example/context.jsonld";
+  const kindOf = async (content: object) => (await inspect(JSON.stringify({ "@context": context, ...content }))).kind;
+  assert.equal(await kindOf({ "@id": "urn:x", status: "final" }), "valid");
+  assert.notEqual(await kindOf({ status: 500, message: "failed" }), "valid");
 });

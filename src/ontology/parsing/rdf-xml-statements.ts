@@ -68,5 +68,5 @@ export class RdfXmlStatements {
 }
 
 function tripleTerm(...[subject, predicate, object, kind, language, datatype]: Parameters<OnStatement>): string {
-  return `<<( ${formatTerm(subject, nodeKind(subject))} <${predicate}> ${formatTerm(object, kind, language, datatype)} )>>`;
+  return `<<( ${formatTerm(subject, nodeKind(subject))} ${formatTerm(predicate, "iri")} ${formatTerm(object, kind, language, datatype)} )>>`;
 }

@@ -72,9 +72,14 @@ function checkRoot({ namespace, local, raw }: XmlName): void {
   if (!isPackage) throw new SyntaxProblem(`root element ${raw.slice(0, 80)} is not taxonomyPackage of XBRL`);
 }
 
+interface Rewrite {
+  readonly start: string;
+  readonly prefix: string;
+}
+
 /** `META-INF/catalog.xml`: maps URLs to files of the package. */
 export class PackageCatalog implements XmlHandler {
-  readonly #rewrites: { readonly start: string; readonly prefix: string }[] = [];
+  readonly #rewrites: Rewrite[] = [];
 
   open({ namespace, local }: XmlName, attributes: readonly XmlAttribute[]): void {
     if (namespace !== CATALOG || local !== "rewriteURI") return;
@@ -88,8 +93,11 @@ export class PackageCatalog implements XmlHandler {
 
   /** The address relative to the catalogue; undefined if no entry matches. The longest matching start counts. */
   addressOf(url: string): string | undefined {
-    const matching = this.#rewrites.filter(({ start }) => url.startsWith(start));
-    const [best] = matching.sort((a, b) => b.start.length - a.start.length);
+    let best: Rewrite | undefined;
+    for (const rewrite of this.#rewrites) {
+      if (best !== undefined && rewrite.start.length <= best.start.length) continue;
+      if (url.startsWith(rewrite.start)) best = rewrite;
+    }
     return best && best.prefix + url.slice(best.start.length);
   }
 }

@@ -32,7 +32,9 @@ export function declaredEntities(doctype: string): ReadonlyMap<string, string> {
     if (declaration.word() === "ENTITY") {
       const name = declaration.word();
       const value = declaration.quoted();
-      if (name !== "" && value !== undefined && !entities.has(name)) entities.set(name, expanded(value, entities));
+      // A document may declare the predefined ones again, with the same meaning.
+      const isNew = name !== "" && !entities.has(name) && !PREDEFINED.has(name);
+      if (isNew && value !== undefined) entities.set(name, expanded(value, entities));
       if (entities.size > ENTITIES_MAX) throw new SyntaxProblem(`more than ${ENTITIES_MAX} entities declared`);
     }
     at = declaration.end();
