@@ -10,7 +10,7 @@ export interface FileParser {
   /** How many statements were parsed so far. */
   readonly statements: number;
   readonly statementUnit: StatementUnit;
-  /** Why a valid file gives no statements; undefined if it does. */
+  /** Why the statements of a valid file are missing, all of them or some; undefined if none is missing. */
   readonly note?: string | undefined;
   /** @throws SyntaxProblem */
   write(text: string): void;

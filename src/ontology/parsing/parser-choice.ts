@@ -1,6 +1,6 @@
 /**
- * Which parsers to try for a file, in which order. The order only saves time: a parser must accept the whole file, so a
- * wrong guess is corrected by the next one.
+ * Which parsers to try for a file, in which order. A parser must accept the whole file, so that a wrong guess is
+ * corrected by the next one. A file that begins like XML or JSON is tried only as such.
  */
 import { afterProlog } from "../../core/text/markup-prolog.ts";
 import type { OntologyFileFormat, WrongContent } from "../format.ts";
