@@ -65,7 +65,7 @@ export class Resolution {
   readonly #collection: FileCollection | undefined;
   /** The first message of each reason. */
   readonly #reasons = new Map<Reason, string | undefined>();
-  /** Since when every pending step waits for an open circuit. */
+  /** Since when every pending step waits for an open circuit or a spent quota, a circuit first. */
   #blockedSinceUs: number | undefined;
 
   constructor(work: ListedWork, options: ResolutionOptions) {
@@ -130,12 +130,10 @@ export class Resolution {
     const query = ready === undefined || ready.rank > RANK.resolver ? this.#nextResolver() : undefined;
     if (query !== undefined) return { kind: "step", pending: query };
     // `#nextResolver` may have added steps that need no query.
-    const pending = this.#pending.best(nowUs) ?? this.#pending.soonest();
-    if (pending === undefined) return this.#finish();
-    const isReady = pending.notBeforeUs <= nowUs;
-    if (!isReady && this.#isBlockedTooLong(pending.notBeforeUs, nowUs)) return this.#finish("breaker-open");
+    const pending = this.#pending.best(nowUs) ?? this.#nextWaiting(nowUs);
+    if (pending === undefined) return this.#finish(this.#pending.all.length === 0 ? undefined : "breaker-open");
     this.#pending.remove(pending);
-    return { kind: isReady ? "step" : "wait", pending };
+    return { kind: pending.notBeforeUs <= nowUs ? "step" : "wait", pending };
   }
 
   /** The hub has refused the step until `untilUs`; other steps go first. */
@@ -343,11 +341,16 @@ export class Resolution {
     }
   }
 
-  /** Whether every pending step waits for an open circuit, beyond `maxBreakerWaitMs`. */
-  #isBlockedTooLong(soonestUs: number, nowUs: number): boolean {
-    if (!this.#pending.areAllBlocked) return false;
+  /**
+   * The step that may start first. If the work would wait for open circuits for longer than `maxBreakerWaitMs`, the step
+   * that waits for a spent quota: the run decides how long it waits for quotas. Undefined if there is none.
+   */
+  #nextWaiting(nowUs: number): PendingStep | undefined {
+    const soonest = this.#pending.soonest();
+    if (soonest?.waitsFor !== "breaker-open" || !this.#pending.areAllBlocked) return soonest;
     this.#blockedSinceUs ??= nowUs;
-    return soonestUs > this.#blockedSinceUs + this.#options.maxBreakerWaitMs * 1000;
+    const untilUs = this.#blockedSinceUs + this.#options.maxBreakerWaitMs * 1000;
+    return soonest.notBeforeUs <= untilUs ? soonest : this.#pending.soonest("rate-limited");
   }
 
   #clearBlocked(): void {

@@ -297,6 +297,22 @@ test("a work whose URL has a secret waits for an open circuit within the patienc
   }
 });
 
+test("a work that waits for an open circuit and a spent quota is over when both last longer than the patience", async t => {
+  const time = new FakeTime();
+  const spent = (): Refusal => ({ reason: "retry-after", cooldownRemainingMs: (DAY_US - time.monotonicUs()) / 1000 });
+  const index = indexOf("https://down.example/a.pdf", "https://spent.example/a.pdf");
+  const { settled, run } = await virtualRun(t, worksOf(["10.5555/a"]), () => json({}), {
+    ...(await refusingHub(time, () => json({}), { "down.example": openCircuit, "spent.example": spent })),
+    resolvers: [index],
+    order: () => [index],
+  });
+  assert.deepEqual([...settled.values()], [{ reason: "rate-limited", atMs: 900_000 }]);
+  const row = databaseOf(run.manifest).prepare("SELECT message, progress FROM works").get();
+  assert.match(String(row?.["message"]), /^spent\.example is in cooldown/);
+  // A retry continues with both downloads.
+  for (const host of ["down", "spent"]) assert.match(String(row?.["progress"]), new RegExp(`${host}\\.example/a`));
+});
+
 test("a resolver that refuses the email address is asked once and switched off, with its first message", async t => {
   const refused = json({ HTTP_status_code: 422, error: true, message: "Please use your own email address" }, 422);
   const { run, virtual, settled } = await virtualRun(
