@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
+import { candidatesByName, kindByName, type NamedFile } from "./file-names.ts";
 import { findingForStatus, findingOf, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
@@ -54,7 +54,10 @@ export const osf: Resolver = {
     const parsed = readJson(response, responseSchema);
     if ("failure" in parsed) return parsed.failure;
     const { data } = parsed.data;
-    if (Array.isArray(data)) return findingOf(work, rawCandidatesOf(data), { noneReason: "no-copy" });
+    if (Array.isArray(data)) {
+      const files = data.filter(({ attributes }) => attributes.kind !== "folder").map(namedFile);
+      return findingOf(work, candidatesByName(files), { noneReason: "no-copy" });
+    }
     if (data.type === "files") return findingOf(work, [rawCandidateOf(data)], { noneReason: "no-copy" });
     const embedded = data.embeds?.primary_file?.data;
     const details = {
@@ -88,22 +91,19 @@ function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; re
   return { guid: ofUrl?.[1], isProject: false };
 }
 
-function rawCandidatesOf(files: readonly z.infer<typeof file>[]): readonly RawCandidate[] {
-  const onlyFiles = files.filter(({ attributes }) => attributes.kind !== "folder");
-  const named = ({ attributes: { name, size } }: z.infer<typeof file>) => ({ name, bytes: size });
-  return [
-    ...documentsIn(onlyFiles, named).map(rawCandidateOf),
-    ...supplementsIn(onlyFiles, named).map(each => ({ ...rawCandidateOf(each), ...SUPPLEMENT })),
-  ];
-}
-
-function rawCandidateOf({ attributes: { name, size, extra }, links }: z.infer<typeof file>): RawCandidate {
+function namedFile({ attributes: { name, size, extra }, links }: z.infer<typeof file>): NamedFile {
   return {
+    name,
     url: links.download,
-    kind: kindByName(name) ?? "pdf",
     checksum: sha256(extra?.hashes?.sha256) ?? md5Checksum(extra?.hashes?.md5),
     bytes: size ?? undefined,
   };
+}
+
+/** The file of a preprint is its document, whatever its name is. */
+function rawCandidateOf(data: z.infer<typeof file>): RawCandidate {
+  const { name, ...rest } = namedFile(data);
+  return { ...rest, kind: kindByName(name) ?? "pdf" };
 }
 
 function sha256(hex: string | null | undefined): Candidate["checksum"] {
