@@ -330,6 +330,21 @@ test("a resolver that refuses the email address is asked once and switched off, 
   assert.equal(settled.size, 30);
 });
 
+test("a service that throttles with status 403 is asked again later and stays switched on", async t => {
+  let answers = 0;
+  const throttledOnce = ({ host }: SimulatedRequest) =>
+    host === "api.archives-ouvertes.fr" && ++answers === 2
+      ? { ...text("slow down", 403), headers: { "retry-after": "20" } }
+      : text("no", 404);
+  const { run, virtual, settled } = await virtualRun(t, worksOf(numbered(3, at => `10.5555/x.${at}`)), throttledOnce, {
+    workers: 1,
+    resolvers: RESOLVERS.filter(({ name }) => name === "hal"),
+  });
+  assert.deepEqual([...run.pipeline.switchedOff], []);
+  assert.equal(virtual.sent.length, 4);
+  assert.deepEqual(new Set([...settled.values()].map(({ reason }) => reason)), new Set(["unknown-work"]));
+});
+
 test("a batch answers about many works at once, and a request that fails for one work is repeated work by work", async t => {
   const dois = numbered(120, at => `10.5555/open.${at}`);
   const whole = await virtualRun(t, worksOf(dois), openCopies, {

@@ -133,10 +133,10 @@ export function findingForStatus(response: ResolverResponse, scope: "service" | 
   if (status >= 200 && status < 300) return undefined;
   if (status === 404 || status === 410) return { kind: "none", reason: "unknown-work" };
   const message = `${hostOf(response)} returned status ${status}`;
+  if (isTransientStatus(status, response.headers)) return { kind: "failure", reason: "unavailable", message };
   if (status === 401 || status === 402 || status === 403)
     return { kind: "failure", reason: "refused", message, ...(scope === "service" ? { isForAllWorks: true } : {}) };
-  const isTransient = isTransientStatus(status, response.headers);
-  return { kind: "failure", reason: isTransient ? "unavailable" : "unreadable", message };
+  return { kind: "failure", reason: "unreadable", message };
 }
 
 export function unreadable(response: ResolverResponse, what: string): ResolverFailure {
