@@ -209,6 +209,28 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
   assert.deepEqual(pathsOf(server).slice(1), ["/page", "/linked"]);
 });
 
+test("a page that is a file of a format that is not wanted is not stored", async t => {
+  const feed = "<?xml version='1.0'?><rss><channel></channel></rss>";
+  const { origin } = await serve(t, ({ url = "" }, response) => {
+    if (url === "/feed") response.setHeader("content-type", "text/xml").end(feed);
+    else if (url === "/paper") response.setHeader("content-type", "application/pdf").end(pdf("a"));
+    else response.writeHead(404).end();
+  });
+  for (const [page, formats, reason] of [
+    ["feed", ["pdf"], "not-a-pdf"],
+    ["feed", ["html", "pdf"], "not-html"],
+    ["paper", ["xml"], "not-xml"],
+    ["paper", ["xml", "pdf"], "ok"],
+  ] as const) {
+    const url = `${origin}/${page}`;
+    const made = await runFor(t, temporaryFolder("harvest"), {
+      ...{ hub: await hubFor(t), resolvers: [landingPage], formats },
+    });
+    await complete(made, [{ key: `url:${url}`, ids: { url } }]);
+    assert.deepEqual([...made.settled.values()], [reason]);
+  }
+});
+
 test("a URL that is gone is requested once, whichever resolvers name it", async t => {
   const server = await serve(t, (_, response) => response.writeHead(404).end("no"));
   for (const path of ["/gone.pdf", "/gone"]) {
