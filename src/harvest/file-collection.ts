@@ -73,8 +73,7 @@ export class FileCollection {
   /** Records the failure of a file that the work can do without. False if it cannot, because it has no article yet. */
   addFailure({ step }: PendingStep, { message }: AttemptFailure): boolean {
     if (!this.hasArticle) return false;
-    const what = step.kind === "ask" ? step.resolver.name : roleOf(step) === "article" ? kindOf(step) : roleOf(step);
-    this.#failures = [...this.#failures, `${what}: ${message}`];
+    this.#failures = [...this.#failures, failureText(step, message)];
     return true;
   }
 
@@ -107,19 +106,36 @@ export class FileCollection {
     return better.some(kind => this.#has(kind)) ? "further" : "main";
   }
 
-  /** Undefined if the work has no article. */
-  result(): { readonly reason: DoneReason; readonly message: string | undefined; readonly bytes: number } | undefined {
+  /**
+   * Undefined if the work has no article.
+   * @param blocked steps that are left because a circuit is open or a quota is spent
+   */
+  result(
+    blocked: readonly PendingStep[],
+  ): { readonly reason: DoneReason; readonly message: string | undefined; readonly bytes: number } | undefined {
     const main = this.#files.find(({ role }) => role === "article");
     if (main === undefined) return undefined;
-    const [first] = this.#failures;
-    const count = this.#failures.length;
-    const message = first && `${count} further ${count === 1 ? "file" : "files"} could not be downloaded: ${first}`;
+    const missed = blocked.filter(pending => this.needs(pending, []));
+    const failures = [...this.#failures, ...missed.map(({ step, waitMessage = "" }) => failureText(step, waitMessage))];
+    const message = failures.length === 0 ? undefined : missingText(failures);
     return { reason: main.reason, message, bytes: this.#files.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
   #has(kind: string): boolean {
     return this.#files.some(({ role, mediaType }) => role === "article" && mediaType === MEDIA_TYPES[kind as FileKind]);
   }
+}
+
+const FAILURES_SHOWN_MAX = 3;
+
+function missingText(failures: readonly string[]): string {
+  const files = failures.length === 1 ? "1 further file" : `${failures.length} further files`;
+  return `${files} could not be downloaded: ${[...new Set(failures)].slice(0, FAILURES_SHOWN_MAX).join("; ")}`;
+}
+
+function failureText(step: ResolutionStep, message: string): string {
+  const what = step.kind === "ask" ? step.resolver.name : roleOf(step) === "article" ? kindOf(step) : roleOf(step);
+  return `${what}: ${message}`;
 }
 
 function roleOf(step: ResolutionStep): FileRole | undefined {

@@ -85,7 +85,8 @@ export class Resolution {
     const settings = { resolvers: options.resolvers, formats: formatsText(options) };
     const state = progress === undefined ? undefined : parsedProgress(progress, work, settings, clock);
     if (state === undefined) return resolution;
-    for (const pending of [...state.steps, ...state.skipped]) resolution.#pending.add(pending);
+    for (const pending of state.steps) resolution.#pending.add(pending);
+    for (const pending of state.skipped) resolution.#pending.add({ ...pending, ...NOT_BLOCKED });
     for (const name of state.queried) resolution.#queriedResolvers.add(name);
     for (const url of state.seenUrls) resolution.#seenUrls.add(url);
     for (const [reason, message] of state.reasons)
@@ -154,7 +155,7 @@ export class Resolution {
 
   /** The quota of a service is spent: the work continues without it, and `docstokg retry` asks it again. */
   skip(pending: PendingStep, message: string): void {
-    this.#skipped.push(pending);
+    this.#skipped.push({ ...pending, waitMessage: message });
     this.#addReason("rate-limited", message);
   }
 
@@ -362,7 +363,7 @@ export class Resolution {
   }
 
   #finish(known?: Reason): NextStep {
-    const collected = this.#collection?.result();
+    const collected = this.#collection?.result([...this.#pending.all, ...this.#skipped]);
     if (collected !== undefined) return { kind: "done", ...collected };
     for (const { name } of this.#options.order(this.#work)) {
       const refusal = this.#options.refusalOf?.(name);
