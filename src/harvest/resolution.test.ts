@@ -247,6 +247,32 @@ test("a work with its article is done, and says which files an open circuit or a
   assert.deepEqual(resolution.next(0), { kind: "done", reason: "ok", message, bytes: 7 });
 });
 
+test("a work with all formats has 300 sources and supplements at most, and says so if it has more", () => {
+  const supplements = (count: number) =>
+    Array.from({ length: count }, (_, at): Candidate => {
+      return { url: `https://x.example/${at}.csv`, kind: "file", role: "supplement" };
+    });
+  const file: Partial<DownloadedFile> = { role: "article", mediaType: "application/pdf", bytes: 7 };
+  for (const [count, message] of [
+    [300, undefined],
+    [301, "only the first 300 sources and supplements are downloaded"],
+  ] as const) {
+    const resolution = resolutionOf([resolver("one"), { ...resolver("two"), offers: ["xml"] }], { collectsAll: true });
+    resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/1.pdf", ...supplements(count)));
+    stepOf(resolution.next(0));
+    resolution.stored(file as DownloadedFile, "ok");
+    for (let at = 0; at < 300; at += 1) {
+      assert.equal(stepOf(resolution.next(0)).step.url, `https://x.example/${at}.csv`);
+      resolution.stored({ ...file, role: "supplement", bytes: 1 } as DownloadedFile, "ok");
+    }
+    // Supplements take no place of articles.
+    const xml: Candidate = { url: "https://x.example/1.xml", kind: "xml" };
+    resolution.applyFinding(stepOf(resolution.next(0)), found(xml));
+    assert.equal(urlOf(resolution.next(0)), xml.url);
+    assert.deepEqual(resolution.next(0), { kind: "done", reason: "ok", message, bytes: 307 });
+  }
+});
+
 test("redirects are followed, and fail after a loop or too many hops", () => {
   const resolution = resolutionOf([resolver("one")]);
   resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));

@@ -6,7 +6,7 @@ import { backoffMs } from "../core/breaker/backoff.ts";
 import { redirectChainProblem } from "../http/stages/redirect-hop.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import type { FileKind } from "./downloads/file-check.ts";
-import { FileCollection } from "./file-collection.ts";
+import { FileCollection, FURTHER_FILES_MAX } from "./file-collection.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import { PendingSteps } from "./pending-steps.ts";
@@ -51,6 +51,8 @@ const REDIRECTS_MAX = 10;
 const ROUNDS_MAX = 8;
 /** A longer list is a list of mirrors, or an attempt to keep the run busy. */
 const SEEN_MAX = 60;
+/** URLs of sources and supplements have this prefix among the seen ones: they are counted apart (`FURTHER_FILES_MAX`). */
+const FURTHER_FILE = "file ";
 
 export class Resolution {
   readonly #options: ResolutionOptions;
@@ -264,17 +266,32 @@ export class Resolution {
     const isArticle = (candidate.role ?? "article") === "article" && candidate.kind !== "file";
     const formatIndex = isArticle ? this.#options.formats.indexOf(candidate.kind) : 0;
     const isWanted = isArticle ? formatIndex !== -1 : this.#collection !== undefined;
-    if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= SEEN_MAX) return;
-    this.#seenUrls.add(candidate.url);
+    const seenKey = isArticle ? candidate.url : `${FURTHER_FILE}${candidate.url}`;
+    if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.has(seenKey)) return;
+    const furtherFiles = this.#countFurtherFiles();
+    if (isArticle && this.#seenUrls.size - furtherFiles >= SEEN_MAX) return;
+    if (!isArticle && furtherFiles >= FURTHER_FILES_MAX) {
+      this.#collection?.leaveOut();
+      return;
+    }
+    this.#seenUrls.add(seenKey);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
     const pending = newStep(step, formatIndex === 0 ? RANK.best : RANK.lessPreferred + formatIndex, 0);
     const ready = isArticle ? pending : this.#collection?.hold(pending);
     if (ready !== undefined) this.#pending.add(ready);
   }
 
+  /** Sources and supplements that have been added as steps. */
+  #countFurtherFiles(): number {
+    return this.#collection === undefined
+      ? 0
+      : [...this.#seenUrls].filter(seen => seen.startsWith(FURTHER_FILE)).length;
+  }
+
   #addPage(url: string): void {
     const { pageReader } = this.#options;
-    if (pageReader === undefined || this.#seenUrls.has(pageKey(url)) || this.#seenUrls.size >= SEEN_MAX) return;
+    if (pageReader === undefined || this.#seenUrls.has(pageKey(url))) return;
+    if (this.#seenUrls.size - this.#countFurtherFiles() >= SEEN_MAX) return;
     this.#seenUrls.add(pageKey(url));
     const about = { ...this.#work, ids: { ...this.#work.ids, url } };
     const request = pageReader.requestFor(about);
