@@ -212,7 +212,7 @@ export class Resolution {
     this.#pending.removeUrl(step.url);
     if (step.kind !== "fetch") return false;
     if (failure.status === 404 || failure.status === 410) this.#addArchiveLookup(step.url);
-    return failure.reason === "html-instead" && page !== undefined ? this.#applyPage(step.url, page) : false;
+    return page === undefined ? false : this.#applyPage(step.url, page);
   }
 
   /** Applies the finding of a resolver. True if the work has got further ids or metadata. */
