@@ -29,8 +29,8 @@ export function candidatesByName(files: readonly NamedFile[]): readonly RawCandi
   return [
     ...[...documents]
       .toSorted((one, other) => (other.bytes ?? 0) - (one.bytes ?? 0))
-      .map(({ name, ...file }) => ({ ...file, kind: kindByName(name) ?? "pdf" })),
-    ...supplements.map(({ name, ...file }) => ({ ...file, ...SUPPLEMENT })),
+      .map(file => ({ ...file, kind: kindByName(file.name) ?? "pdf" })),
+    ...supplements.map(file => ({ ...file, ...SUPPLEMENT })),
   ];
 }
 

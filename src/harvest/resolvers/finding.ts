@@ -84,7 +84,7 @@ export function figshareFile(id: number | string): string {
 }
 
 function candidateOf(raw: RawCandidate, url: string, kind = raw.kind): Candidate {
-  const { version, licence, checksum, bytes, role } = raw;
+  const { version, licence, checksum, bytes, role, name } = raw;
   return {
     url,
     kind,
@@ -92,6 +92,7 @@ function candidateOf(raw: RawCandidate, url: string, kind = raw.kind): Candidate
     ...(licence ? { licence: licence.slice(0, 200) } : {}),
     ...(checksum === undefined ? {} : { checksum }),
     ...(role === undefined ? {} : { role }),
+    ...(name === undefined || isArticle(raw) ? {} : { name: name.slice(-100) }),
     ...(bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 0 ? {} : { bytes }),
   };
 }

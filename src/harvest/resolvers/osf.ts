@@ -102,8 +102,7 @@ function namedFile({ attributes: { name, size, extra }, links }: z.infer<typeof 
 
 /** The file of a preprint is its document, whatever its name is. */
 function rawCandidateOf(data: z.infer<typeof file>): RawCandidate {
-  const { name, ...rest } = namedFile(data);
-  return { ...rest, kind: kindByName(name) ?? "pdf" };
+  return { ...namedFile(data), kind: kindByName(data.attributes.name) ?? "pdf" };
 }
 
 function sha256(hex: string | null | undefined): Candidate["checksum"] {
