@@ -83,12 +83,17 @@ function filesRequest(type: "nodes" | "registrations", guid: string): ResolverRe
   return { url: urlWithQuery(`${API}/${type}/${guid}/files/osfstorage/`, { "page[size]": "100" }), role: "metadata" };
 }
 
-/** `10.31219/osf.io/abcde_v1`: each preprint server has its own prefix; 10.17605 is for projects. */
+/**
+ * `10.31219/osf.io/abcde_v1`: each preprint server has its own prefix; 10.17605 is for projects. `https://osf.io/abcde/` is
+ * a project or registration.
+ */
 function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; readonly isProject: boolean } {
   const ofDoi = /^(10\.\d+)\/osf\.io\/([a-z0-9]{5,12}(?:_v\d{1,4})?)$/.exec(doi ?? "");
   if (ofDoi !== null) return { guid: ofDoi[2], isProject: ofDoi[1] === "10.17605" };
   const ofUrl = /^https?:\/\/osf\.io\/preprints\/(?:\w+\/)?([a-z0-9]{5,12}(?:_v\d{1,4})?)\/?(?:\?|$)/.exec(url ?? "");
-  return { guid: ofUrl?.[1], isProject: false };
+  if (ofUrl !== null) return { guid: ofUrl[1], isProject: false };
+  const ofNode = /^https?:\/\/osf\.io\/([a-z0-9]{5})\/?(?:\?|$)/.exec(url ?? "");
+  return { guid: ofNode?.[1], isProject: true };
 }
 
 function namedFile({ attributes: { name, size, extra }, links }: z.infer<typeof file>): NamedFile {
