@@ -97,6 +97,28 @@ test("without all formats the first valid file is enough", async t => {
   assert.deepEqual(fetched(), ["a.pdf"]);
 });
 
+test("a supplement whose URL has no file name gets the extension of its name", async t => {
+  const server = await serve(t, ({ url }, response) => {
+    if (url === "/a.pdf") response.end(pdf("a"));
+    else response.end(url === "/2" ? "a,b\n" : "{}");
+  });
+  const index: Resolver = {
+    ...{ name: "index", needs: [], requestFor: () => ({ url: `${server.origin}/ask`, role: "metadata" }) },
+    parse: () => ({
+      kind: "found",
+      candidates: [
+        { url: `${server.origin}/a.pdf`, kind: "pdf" },
+        { url: `${server.origin}/2`, kind: "file", role: "supplement", name: "table.csv" },
+      ],
+    }),
+  };
+  const folder = temporaryFolder("harvest");
+  await complete(await runFor(t, folder, { hub: await hubFor(t), resolvers: [index], formats: "all" }), [
+    workCalled("a"),
+  ]);
+  assert.deepEqual(stored(folder), ["doi_10.5555_a.pdf", "doi_10.5555_a.supplement.csv"]);
+});
+
 test("supplements are not downloaded for a work without an article, which fails with its reason", async t => {
   const notFound: Handler = (_, response) => response.writeHead(404).end();
   const { resolvers, fetched } = await library(t, { "a.pdf": notFound, "a.xml": notFound });

@@ -1,6 +1,10 @@
+import { outcomeOfResponse } from "../core/breaker/classify.ts";
+import { parseRetryAfterMs } from "../core/breaker/retry-after.ts";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
+import { announcedLimits, leastRemaining } from "../core/limits/ratelimit-fields.ts";
 import { DeadlineExceededError, PrivateAddressError, RedirectError } from "../errors.ts";
 import { TOO_SLOW } from "../files/speed-check.ts";
+import { fieldLine } from "../http/headers.ts";
 import type { Reason } from "./reason.ts";
 
 /** Why one attempt failed. */
@@ -33,7 +37,18 @@ export function failureOf(error: unknown): AttemptFailure {
  */
 export function isTransientStatus(status: number, headers: HeaderFields): boolean {
   if (headers["memento-datetime"] !== undefined) return false;
+  if (status === 403) return asksToWait(status, headers);
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
+}
+
+/** By the rule of the hub: a 403 with Retry-After, or with no remaining quota. */
+function asksToWait(status: number, headers: HeaderFields): boolean {
+  const line = (name: string) => fieldLine(headers[name]);
+  // Only whether a wait is announced matters. Without `Date`, a date in Retry-After counts as in the future.
+  const retryAfterMs = parseRetryAfterMs(headers["retry-after"], { responseDate: line("date"), wallMs: 0 });
+  const remaining = leastRemaining(announcedLimits(line, 0));
+  const outcome = outcomeOfResponse({ status, retryAfterMs, remaining });
+  return outcome.kind === "failure" && outcome.throttled;
 }
 
 /** The code or name of an error. Messages of other libraries are not used: they may contain a URL with a key. */

@@ -8,6 +8,9 @@ import type { PendingStep, ResolutionStep } from "./step.ts";
 /** The kinds of articles that are collected, the preferred one first. */
 export const COLLECTED_FORMATS: readonly FileKind[] = ["pdf", "xml"];
 
+/** Sources and supplements of one work. A deposit may have thousands of files. */
+export const FURTHER_FILES_MAX = 300;
+
 type Offer = NonNullable<Resolver["offers"]>[number];
 
 interface CollectedFile {
@@ -22,6 +25,8 @@ export interface CollectedFiles {
   readonly files: readonly CollectedFile[];
   /** What was wrong with sources, supplements and further formats that could not be downloaded. */
   readonly failures: readonly string[];
+  /** Whether the work has more sources and supplements than are downloaded. @default false */
+  readonly isCut?: boolean | undefined;
 }
 
 /**
@@ -32,22 +37,24 @@ export class FileCollection {
   #files: readonly CollectedFile[] = [];
   #failures: readonly string[] = [];
   #held: PendingStep[] = [];
+  #isCut = false;
 
   get hasArticle(): boolean {
     return this.#files.some(({ role }) => role === "article");
   }
 
   get state(): CollectedFiles {
-    return { files: this.#files, failures: this.#failures };
+    return { files: this.#files, failures: this.#failures, isCut: this.#isCut };
   }
 
   get held(): readonly PendingStep[] {
     return this.#held;
   }
 
-  restore({ files, failures }: CollectedFiles, held: readonly PendingStep[]): void {
+  restore({ files, failures, isCut = false }: CollectedFiles, held: readonly PendingStep[]): void {
     this.#files = files;
     this.#failures = failures;
+    this.#isCut = isCut;
     this.#held = [...held];
   }
 
@@ -56,6 +63,11 @@ export class FileCollection {
     if (this.hasArticle) return pending;
     this.#held.push(pending);
     return undefined;
+  }
+
+  /** The work has a further source or supplement, beyond `FURTHER_FILES_MAX`. */
+  leaveOut(): void {
+    this.#isCut = true;
   }
 
   /** Records a stored file. Returns the steps that may start now. */
@@ -73,8 +85,7 @@ export class FileCollection {
   /** Records the failure of a file that the work can do without. False if it cannot, because it has no article yet. */
   addFailure({ step }: PendingStep, { message }: AttemptFailure): boolean {
     if (!this.hasArticle) return false;
-    const what = step.kind === "ask" ? step.resolver.name : roleOf(step) === "article" ? kindOf(step) : roleOf(step);
-    this.#failures = [...this.#failures, `${what}: ${message}`];
+    this.#failures = [...this.#failures, failureText(step, message)];
     return true;
   }
 
@@ -107,19 +118,40 @@ export class FileCollection {
     return better.some(kind => this.#has(kind)) ? "further" : "main";
   }
 
-  /** Undefined if the work has no article. */
-  result(): { readonly reason: DoneReason; readonly message: string | undefined; readonly bytes: number } | undefined {
+  /**
+   * Undefined if the work has no article.
+   * @param blocked steps that are left because a circuit is open or a quota is spent
+   */
+  result(
+    blocked: readonly PendingStep[],
+  ): { readonly reason: DoneReason; readonly message: string | undefined; readonly bytes: number } | undefined {
     const main = this.#files.find(({ role }) => role === "article");
     if (main === undefined) return undefined;
-    const [first] = this.#failures;
-    const count = this.#failures.length;
-    const message = first && `${count} further ${count === 1 ? "file" : "files"} could not be downloaded: ${first}`;
+    const missed = blocked.filter(pending => this.needs(pending, []));
+    const failures = [...this.#failures, ...missed.map(({ step, waitMessage = "" }) => failureText(step, waitMessage))];
+    const notes = [
+      ...(failures.length === 0 ? [] : [missingText(failures)]),
+      ...(this.#isCut ? [`only the first ${FURTHER_FILES_MAX} sources and supplements are downloaded`] : []),
+    ];
+    const message = notes.length === 0 ? undefined : notes.join("; ");
     return { reason: main.reason, message, bytes: this.#files.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
   #has(kind: string): boolean {
     return this.#files.some(({ role, mediaType }) => role === "article" && mediaType === MEDIA_TYPES[kind as FileKind]);
   }
+}
+
+const FAILURES_SHOWN_MAX = 3;
+
+function missingText(failures: readonly string[]): string {
+  const files = failures.length === 1 ? "1 further file" : `${failures.length} further files`;
+  return `${files} could not be downloaded: ${[...new Set(failures)].slice(0, FAILURES_SHOWN_MAX).join("; ")}`;
+}
+
+function failureText(step: ResolutionStep, message: string): string {
+  const what = step.kind === "ask" ? step.resolver.name : roleOf(step) === "article" ? kindOf(step) : roleOf(step);
+  return `${what}: ${message}`;
 }
 
 function roleOf(step: ResolutionStep): FileRole | undefined {

@@ -31,7 +31,7 @@ const WORKS_PER_LOAD = 128;
 const WORKS_PER_TURN = 256;
 /**
  * Works in memory for one host, so that a slow host cannot fill the memory. A batch has fewer works. A work that would
- * have to repeat requests if it were put off stays in memory also beyond this number, up to half of `maxOpen`.
+ * have to repeat requests if it were put off stays in memory also beyond this number (`#mayStayOpen`).
  */
 const OPEN_PER_QUEUE = 128;
 const OPEN_PER_QUEUE_MIN = 4;
@@ -218,7 +218,7 @@ export class OpenWorks {
     const isFull = this.queues.count(queue) >= this.#maxOpenIn(queue);
     const progress = isLong || isFull || savesProgress ? resolution.progress(this.clock(), next.pending) : undefined;
     const isKept = progress !== undefined && keepsRedirects(next.pending);
-    if (isLong || (isFull && (isKept || this.queues.count(queue) >= this.#options.maxOpen / 2)))
+    if ((isLong || isFull) && (isKept || !this.#mayStayOpen(queue, notBeforeUs - nowUs)))
       return this.#putOff(task, queue, progress);
     if (savesProgress && progress !== undefined)
       await this.#options.manifest.saveProgress(resolution.work.id, queue, progress);
@@ -259,6 +259,15 @@ export class OpenWorks {
     const share = Math.floor(maxOpen / Math.max(1, this.queues.queueCount));
     const batches = Math.min(maxOpen, 2 * (this.#batchSizes.get(queue) ?? 0));
     return Math.max(OPEN_PER_QUEUE_MIN, batches, Math.min(OPEN_PER_QUEUE, share));
+  }
+
+  /**
+   * Whether a work that would have to repeat requests if it were put off may wait in memory. Repeated requests would also
+   * begin its waits and tries anew, so that in an outage the work would never end.
+   */
+  #mayStayOpen(queue: string, waitUs: number): boolean {
+    const { maxOpen, maxBreakerWaitMs } = this.#options;
+    return waitUs <= Math.max(LONG_WAIT_MS, maxBreakerWaitMs) * 1000 && this.queues.count(queue) < maxOpen / 2;
   }
 
   /** The work goes back to the manifest and is taken again when its step may start. */

@@ -1,4 +1,4 @@
-import { type PendingStep, resolverNameOf } from "./step.ts";
+import { type PendingStep, resolverNameOf, type WaitReason } from "./step.ts";
 
 /** The steps of one work that have not been started. */
 export class PendingSteps {
@@ -53,17 +53,22 @@ export class PendingSteps {
     return best;
   }
 
-  /** The step that may start first, now or later. */
-  soonest(): PendingStep | undefined {
+  /**
+   * The step that may start first, now or later.
+   * @param waitsFor only steps that wait for this. @default all steps
+   */
+  soonest(waitsFor?: WaitReason): PendingStep | undefined {
     let soonest: PendingStep | undefined;
-    for (const pending of this.#steps)
+    for (const pending of this.#steps) {
+      if (waitsFor !== undefined && pending.waitsFor !== waitsFor) continue;
       if (soonest === undefined || pending.notBeforeUs < soonest.notBeforeUs) soonest = pending;
+    }
     return soonest;
   }
 
-  /** Whether every step waits for an open circuit. */
+  /** Whether every step waits for an open circuit or a spent quota. */
   get areAllBlocked(): boolean {
-    return this.#steps.every(({ waitsFor }) => waitsFor === "breaker-open");
+    return this.#steps.every(({ waitsFor }) => waitsFor !== undefined);
   }
 
   /** What the steps wait for, each once: the open circuits and why they are open. */

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { test } from "node:test";
+import fc from "fast-check";
 import { hasSecret, redactedUrl } from "./redacted-url.ts";
 
 test("secret values in a URL are replaced, the rest is kept", () => {
@@ -32,6 +34,30 @@ test("every usual name of a secret is recognised, in the query and in the path, 
     "https://example.org/a;v=1/b?author=x&keywords=y",
   ])
     assert.equal(hasSecret(url), false, url);
+});
+
+test("long names of files and articles are no secrets", () => {
+  for (const value of [
+    "1-s2.0-S0140673620305667-main.pdf",
+    "Smith_2020_Effects_of_climate_change_on.pdf",
+    "/2020/03/effects-of-climate-change-on-birds",
+    "Effects_of_climate_change_on_birds_2020a_v2",
+    "0a9b8c7d6e5f40718293a4b5c6d7e8f9.pdf",
+  ])
+    assert.equal(hasSecret(`https://example.org/a?file=${value}`), false, value);
+});
+
+test("a random text is a secret in every usual alphabet", () => {
+  fc.assert(
+    fc.property(fc.nat(), fc.constantFrom("hex", "base64url", "uuid"), (seed, alphabet) => {
+      const digest = createHash("sha512").update(String(seed)).digest();
+      const hex = digest.toString("hex");
+      const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5");
+      const text = alphabet === "uuid" ? uuid : digest.toString(alphabet === "hex" ? "hex" : "base64url");
+      fc.pre(/\d/.test(text) && /[a-z]/i.test(text));
+      assert.ok(hasSecret(`https://example.org/a?x=${text}`), text);
+    }),
+  );
 });
 
 test("a URL within a URL is kept without its secrets", () => {

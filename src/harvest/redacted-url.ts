@@ -1,7 +1,14 @@
 import { isPrivateName } from "../core/text/credentials.ts";
 
-/** A long text of letters and digits without words: a token, a signature, or an encoded policy. */
-const OPAQUE = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{32,}$/i;
+/** A long text of letters and digits: a token, a signature, an encoded policy, or a name. */
+const LONG_TEXT = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{32,}$/i;
+/** Words as names have them: `main`, `DNA`, `ClimateChange`. A random text changes between small and capital letters more often. */
+const WORDS = "(?:[A-Z]?[a-z]|(?:[a-z]{2,})?(?:[A-Z]+[a-z]{2,})*[A-Z]*)";
+/** A part of a name: words, a number, or both: `S0140673620305667`, `2020a`. */
+const NAME_PART = new RegExp(`^(?:${WORDS}\\d*[a-z]?|\\d+${WORDS})$`);
+const NAME_PART_CHARS_MAX = 20;
+/** A name of a file or a DOI is no secret, also if a part of it is random. */
+const NAME = /^10\.\d{4,9}\/|\.(?:pdf|xml|html?|epub|docx?|txt|zip|gz)$/i;
 
 /** How many levels of nested URLs are searched for secrets. A URL that is nested more deeply is hidden as a whole. */
 const NESTED_MAX = 5;
@@ -69,7 +76,13 @@ function isSecret(name: string, value: string): boolean {
   return isPrivateName(name) || /^(?:policy|tk|tok|hash|h|nonce|challenge)$/i.test(name) || isOpaque(value);
 }
 
+/** Whether a value looks like a token and not like a name such as `Smith_2020_Effects_of_climate_change`. */
 function isOpaque(value: string): boolean {
-  // A long DOI matches too, but is no secret.
-  return OPAQUE.test(value) && !/^10\.\d{4,9}\//.test(value);
+  if (!LONG_TEXT.test(value) || NAME.test(value)) return false;
+  const parts = value.split(/[-_./~]/);
+  return /^[0-9a-f]+$/i.test(parts.join("")) || !parts.every(isNamePart);
+}
+
+function isNamePart(part: string): boolean {
+  return NAME_PART.test(part) && (part.length < NAME_PART_CHARS_MAX || /^(?:\d+|[a-z]+)$/i.test(part));
 }

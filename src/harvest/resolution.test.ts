@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AttemptFailure } from "./attempt-failure.ts";
+import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
 import type { Candidate, Finding, Resolver } from "./resolvers/resolver.ts";
 import type { NextStep, PendingStep } from "./step.ts";
@@ -224,6 +225,52 @@ test("the time in which no run has a work does not count as its wait for an open
   assert.equal(kindAfter(40, 61), "failed");
   assert.equal(kindAfter(86_400, 86_420), "wait");
   assert.equal(kindAfter(86_400, 86_421), "failed");
+});
+
+test("a work with its article is done, and says which files an open circuit or a spent quota has kept back", () => {
+  const other: Resolver = { ...resolver("other"), offers: ["xml"] };
+  const resolution = resolutionOf([resolver("pdfs"), resolver("index"), other], { collectsAll: true });
+  // What a service has that offers PDFs alone is not missing when the article is stored.
+  resolution.skip(stepOf(resolution.next(0)), "10/DAY of pdfs.example is spent");
+  const supplement: Candidate = { url: "https://x.example/s.zip", kind: "file", role: "supplement" };
+  resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/1.pdf", supplement));
+  assert.equal(urlOf(resolution.next(0)), "https://x.example/1.pdf");
+  const file: Partial<DownloadedFile> = { role: "article", mediaType: "application/pdf", bytes: 7 };
+  resolution.stored(file as DownloadedFile, "ok");
+  const download = stepOf(resolution.next(0));
+  assert.equal(download.step.url, supplement.url);
+  const waitMessage = "x.example (consecutive failures)";
+  resolution.defer({ ...download, waitMessage }, 90 * SECOND_US, "breaker-open");
+  resolution.skip(stepOf(resolution.next(0)), "10/DAY of other.example is spent");
+  const missing = `supplement: ${waitMessage}; other: 10/DAY of other.example is spent`;
+  const message = `2 further files could not be downloaded: ${missing}`;
+  assert.deepEqual(resolution.next(0), { kind: "done", reason: "ok", message, bytes: 7 });
+});
+
+test("a work with all formats has 300 sources and supplements at most, and says so if it has more", () => {
+  const supplements = (count: number) =>
+    Array.from({ length: count }, (_, at): Candidate => {
+      return { url: `https://x.example/${at}.csv`, kind: "file", role: "supplement" };
+    });
+  const file: Partial<DownloadedFile> = { role: "article", mediaType: "application/pdf", bytes: 7 };
+  for (const [count, message] of [
+    [300, undefined],
+    [301, "only the first 300 sources and supplements are downloaded"],
+  ] as const) {
+    const resolution = resolutionOf([resolver("one"), { ...resolver("two"), offers: ["xml"] }], { collectsAll: true });
+    resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/1.pdf", ...supplements(count)));
+    stepOf(resolution.next(0));
+    resolution.stored(file as DownloadedFile, "ok");
+    for (let at = 0; at < 300; at += 1) {
+      assert.equal(stepOf(resolution.next(0)).step.url, `https://x.example/${at}.csv`);
+      resolution.stored({ ...file, role: "supplement", bytes: 1 } as DownloadedFile, "ok");
+    }
+    // Supplements take no place of articles.
+    const xml: Candidate = { url: "https://x.example/1.xml", kind: "xml" };
+    resolution.applyFinding(stepOf(resolution.next(0)), found(xml));
+    assert.equal(urlOf(resolution.next(0)), xml.url);
+    assert.deepEqual(resolution.next(0), { kind: "done", reason: "ok", message, bytes: 307 });
+  }
 });
 
 test("redirects are followed, and fail after a loop or too many hops", () => {

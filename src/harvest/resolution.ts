@@ -6,7 +6,7 @@ import { backoffMs } from "../core/breaker/backoff.ts";
 import { redirectChainProblem } from "../http/stages/redirect-hop.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import type { FileKind } from "./downloads/file-check.ts";
-import { FileCollection } from "./file-collection.ts";
+import { FileCollection, FURTHER_FILES_MAX } from "./file-collection.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import { PendingSteps } from "./pending-steps.ts";
@@ -51,6 +51,8 @@ const REDIRECTS_MAX = 10;
 const ROUNDS_MAX = 8;
 /** A longer list is a list of mirrors, or an attempt to keep the run busy. */
 const SEEN_MAX = 60;
+/** URLs of sources and supplements have this prefix among the seen ones: they are counted apart (`FURTHER_FILES_MAX`). */
+const FURTHER_FILE = "file ";
 
 export class Resolution {
   readonly #options: ResolutionOptions;
@@ -65,7 +67,7 @@ export class Resolution {
   readonly #collection: FileCollection | undefined;
   /** The first message of each reason. */
   readonly #reasons = new Map<Reason, string | undefined>();
-  /** Since when every pending step waits for an open circuit. */
+  /** Since when every pending step waits for an open circuit or a spent quota, a circuit first. */
   #blockedSinceUs: number | undefined;
 
   constructor(work: ListedWork, options: ResolutionOptions) {
@@ -85,7 +87,8 @@ export class Resolution {
     const settings = { resolvers: options.resolvers, formats: formatsText(options) };
     const state = progress === undefined ? undefined : parsedProgress(progress, work, settings, clock);
     if (state === undefined) return resolution;
-    for (const pending of [...state.steps, ...state.skipped]) resolution.#pending.add(pending);
+    for (const pending of state.steps) resolution.#pending.add(pending);
+    for (const pending of state.skipped) resolution.#pending.add({ ...pending, ...NOT_BLOCKED });
     for (const name of state.queried) resolution.#queriedResolvers.add(name);
     for (const url of state.seenUrls) resolution.#seenUrls.add(url);
     for (const [reason, message] of state.reasons)
@@ -130,12 +133,10 @@ export class Resolution {
     const query = ready === undefined || ready.rank > RANK.resolver ? this.#nextResolver() : undefined;
     if (query !== undefined) return { kind: "step", pending: query };
     // `#nextResolver` may have added steps that need no query.
-    const pending = this.#pending.best(nowUs) ?? this.#pending.soonest();
-    if (pending === undefined) return this.#finish();
-    const isReady = pending.notBeforeUs <= nowUs;
-    if (!isReady && this.#isBlockedTooLong(pending.notBeforeUs, nowUs)) return this.#finish("breaker-open");
+    const pending = this.#pending.best(nowUs) ?? this.#nextWaiting(nowUs);
+    if (pending === undefined) return this.#finish(this.#pending.all.length === 0 ? undefined : "breaker-open");
     this.#pending.remove(pending);
-    return { kind: isReady ? "step" : "wait", pending };
+    return { kind: pending.notBeforeUs <= nowUs ? "step" : "wait", pending };
   }
 
   /** The hub has refused the step until `untilUs`; other steps go first. */
@@ -156,7 +157,7 @@ export class Resolution {
 
   /** The quota of a service is spent: the work continues without it, and `docstokg retry` asks it again. */
   skip(pending: PendingStep, message: string): void {
-    this.#skipped.push(pending);
+    this.#skipped.push({ ...pending, waitMessage: message });
     this.#addReason("rate-limited", message);
   }
 
@@ -211,7 +212,7 @@ export class Resolution {
     this.#pending.removeUrl(step.url);
     if (step.kind !== "fetch") return false;
     if (failure.status === 404 || failure.status === 410) this.#addArchiveLookup(step.url);
-    return failure.reason === "html-instead" && page !== undefined ? this.#applyPage(step.url, page) : false;
+    return page === undefined ? false : this.#applyPage(step.url, page);
   }
 
   /** Applies the finding of a resolver. True if the work has got further ids or metadata. */
@@ -265,17 +266,32 @@ export class Resolution {
     const isArticle = (candidate.role ?? "article") === "article" && candidate.kind !== "file";
     const formatIndex = isArticle ? this.#options.formats.indexOf(candidate.kind) : 0;
     const isWanted = isArticle ? formatIndex !== -1 : this.#collection !== undefined;
-    if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.size >= SEEN_MAX) return;
-    this.#seenUrls.add(candidate.url);
+    const seenKey = isArticle ? candidate.url : `${FURTHER_FILE}${candidate.url}`;
+    if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.has(seenKey)) return;
+    const furtherFiles = this.#countFurtherFiles();
+    if (isArticle && this.#seenUrls.size - furtherFiles >= SEEN_MAX) return;
+    if (!isArticle && furtherFiles >= FURTHER_FILES_MAX) {
+      this.#collection?.leaveOut();
+      return;
+    }
+    this.#seenUrls.add(seenKey);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
     const pending = newStep(step, formatIndex === 0 ? RANK.best : RANK.lessPreferred + formatIndex, 0);
     const ready = isArticle ? pending : this.#collection?.hold(pending);
     if (ready !== undefined) this.#pending.add(ready);
   }
 
+  /** Sources and supplements that have been added as steps. */
+  #countFurtherFiles(): number {
+    return this.#collection === undefined
+      ? 0
+      : [...this.#seenUrls].filter(seen => seen.startsWith(FURTHER_FILE)).length;
+  }
+
   #addPage(url: string): void {
     const { pageReader } = this.#options;
-    if (pageReader === undefined || this.#seenUrls.has(pageKey(url)) || this.#seenUrls.size >= SEEN_MAX) return;
+    if (pageReader === undefined || this.#seenUrls.has(pageKey(url))) return;
+    if (this.#seenUrls.size - this.#countFurtherFiles() >= SEEN_MAX) return;
     this.#seenUrls.add(pageKey(url));
     const about = { ...this.#work, ids: { ...this.#work.ids, url } };
     const request = pageReader.requestFor(about);
@@ -343,11 +359,16 @@ export class Resolution {
     }
   }
 
-  /** Whether every pending step waits for an open circuit, beyond `maxBreakerWaitMs`. */
-  #isBlockedTooLong(soonestUs: number, nowUs: number): boolean {
-    if (!this.#pending.areAllBlocked) return false;
+  /**
+   * The step that may start first. If the work would wait for open circuits for longer than `maxBreakerWaitMs`, the step
+   * that waits for a spent quota: the run decides how long it waits for quotas. Undefined if there is none.
+   */
+  #nextWaiting(nowUs: number): PendingStep | undefined {
+    const soonest = this.#pending.soonest();
+    if (soonest?.waitsFor !== "breaker-open" || !this.#pending.areAllBlocked) return soonest;
     this.#blockedSinceUs ??= nowUs;
-    return soonestUs > this.#blockedSinceUs + this.#options.maxBreakerWaitMs * 1000;
+    const untilUs = this.#blockedSinceUs + this.#options.maxBreakerWaitMs * 1000;
+    return soonest.notBeforeUs <= untilUs ? soonest : this.#pending.soonest("rate-limited");
   }
 
   #clearBlocked(): void {
@@ -359,7 +380,7 @@ export class Resolution {
   }
 
   #finish(known?: Reason): NextStep {
-    const collected = this.#collection?.result();
+    const collected = this.#collection?.result([...this.#pending.all, ...this.#skipped]);
     if (collected !== undefined) return { kind: "done", ...collected };
     for (const { name } of this.#options.order(this.#work)) {
       const refusal = this.#options.refusalOf?.(name);

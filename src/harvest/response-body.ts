@@ -13,7 +13,7 @@ export interface BodyText {
   readonly isComplete: boolean;
 }
 
-/** Only the bodies of redirects are discarded, and they are short. */
+/** The bodies of redirects are short; the rest of a file that is not wanted is not read. */
 const DISCARDED_BYTES_MAX = 16_384;
 
 /**

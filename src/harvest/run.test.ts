@@ -209,6 +209,50 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
   assert.deepEqual(pathsOf(server).slice(1), ["/page", "/linked"]);
 });
 
+test("a page with a CAPTCHA in a form that is sent instead of a file is read if it links to the file", async t => {
+  const link = `<meta name="citation_pdf_url" content="/linked">`;
+  const captcha = `<form><div class="g-recaptcha"></div></form>`;
+  const server = await serve(t, ({ url = "" }, response) => {
+    if (url.startsWith("/index"))
+      response.end(JSON.stringify([{ url: `${server.origin}/page${url.at(-1)}`, kind: "pdf" }]));
+    else if (url === "/pagea") response.end(`<html><head>${link}</head><body>${captcha}</body></html>`);
+    else if (url === "/pageb") response.end(`<html><body>${captcha}</body></html>`);
+    else if (url === "/linked") response.end(pdf("a"));
+    else response.writeHead(404).end();
+  });
+  const index = indexAt(server.origin);
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    ...{ hub: await hubFor(t), resolvers: [index, landingPage], order: () => [index] },
+  });
+  await complete(made, [workCalled("a"), workCalled("b")]);
+  assert.deepEqual([...made.settled].toSorted(), [
+    ["doi:10.5555/a", "ok"],
+    ["doi:10.5555/b", "challenge-page"],
+  ]);
+});
+
+test("a page that is a file of a format that is not wanted is not stored", async t => {
+  const feed = "<?xml version='1.0'?><rss><channel></channel></rss>";
+  const { origin } = await serve(t, ({ url = "" }, response) => {
+    if (url === "/feed") response.setHeader("content-type", "text/xml").end(feed);
+    else if (url === "/paper") response.setHeader("content-type", "application/pdf").end(pdf("a"));
+    else response.writeHead(404).end();
+  });
+  for (const [page, formats, reason] of [
+    ["feed", ["pdf"], "not-a-pdf"],
+    ["feed", ["html", "pdf"], "not-html"],
+    ["paper", ["xml"], "not-xml"],
+    ["paper", ["xml", "pdf"], "ok"],
+  ] as const) {
+    const url = `${origin}/${page}`;
+    const made = await runFor(t, temporaryFolder("harvest"), {
+      ...{ hub: await hubFor(t), resolvers: [landingPage], formats },
+    });
+    await complete(made, [{ key: `url:${url}`, ids: { url } }]);
+    assert.deepEqual([...made.settled.values()], [reason]);
+  }
+});
+
 test("a URL that is gone is requested once, whichever resolvers name it", async t => {
   const server = await serve(t, (_, response) => response.writeHead(404).end("no"));
   for (const path of ["/gone.pdf", "/gone"]) {

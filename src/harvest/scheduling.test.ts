@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { databaseOf } from "../../test/harvest/kit.ts";
 import { runVirtually, type VirtualHub, virtualHub } from "../../test/harvest/virtual-hub.ts";
-import { BreakerOpenError } from "../errors.ts";
+import { BreakerOpenError, type OpenCircuit } from "../errors.ts";
 import { loadPolicy } from "../policy/load.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -229,21 +229,36 @@ test("a run waits for a spent quota within its patience, and the works continue 
   assert.ok(time.monotonicUs() / 1e6 >= 86_400);
 });
 
-test("a server that announces a spent quota is not waited for beyond the patience", async t => {
-  // The hub turns Retry-After into a cooldown; this hub refuses as the real one does.
-  const time = new FakeTime();
-  const virtual = await virtualHub({ time, answer: openCopies });
+type Refusal = Pick<OpenCircuit, "reason" | "cooldownRemainingMs">;
+
+/** A hub with these hosts in cooldown or with an open circuit for the first day. It refuses as the real one does. */
+async function refusingHub(
+  time: FakeTime,
+  answer: (request: SimulatedRequest) => SimulatedReply,
+  refusals: Readonly<Record<string, () => Refusal>>,
+) {
+  const virtual = await virtualHub({ time, answer, isEnforced: false, limits: { version: 1 } });
   const request: typeof virtual.hub.request = async (url, options) => {
     const { host } = new URL(url);
-    if (host !== "files0.example") return virtual.hub.request(url, options);
-    const constraint = { kind: "cooldown", owner: host, limit: "Retry-After" } as const;
-    const cooldownRemainingMs = 30_000_000 - time.monotonicUs() / 1000;
-    throw new BreakerOpenError({ host, role: "artifact", constraint, reason: "retry-after", cooldownRemainingMs });
+    const refusal = time.monotonicUs() < DAY_US ? refusals[host]?.() : undefined;
+    if (refusal === undefined) return virtual.hub.request(url, options);
+    const constraint = { kind: "breaker", owner: host, limit: "circuit" } as const;
+    throw new BreakerOpenError({ host, role: "artifact", constraint, ...refusal });
   };
+  return { time, virtual, hub: { request } };
+}
+
+const DAY_US = 86_400_000_000;
+const openCircuit = (): Refusal => ({ reason: "failures", cooldownRemainingMs: 60_000 });
+
+test("a server that announces a spent quota is not waited for beyond the patience", async t => {
+  const time = new FakeTime();
+  const inCooldown = (): Refusal => ({
+    reason: "retry-after",
+    cooldownRemainingMs: (DAY_US - time.monotonicUs()) / 1000,
+  });
   const { settled } = await virtualRun(t, worksOf(["10.5555/a", "10.5555/b"]), openCopies, {
-    hub: { request },
-    time,
-    virtual,
+    ...(await refusingHub(time, openCopies, { "files0.example": inCooldown })),
     resolvers: RESOLVERS.filter(({ name }) => name === "openalex"),
   });
   assert.deepEqual([...settled].map(([key, { reason }]) => `${key} ${reason}`).sort(), [
@@ -251,6 +266,51 @@ test("a server that announces a spent quota is not waited for beyond the patienc
     "doi:10.5555/b ok",
   ]);
   assert.ok(time.monotonicUs() < 60e6, "the run does not wait");
+});
+
+/** A service that knows copies at these URLs. */
+function indexOf(...urls: readonly string[]): Resolver {
+  return {
+    name: "index",
+    needs: [],
+    requestFor: ({ ids }) => ({ url: `https://index.example/${ids.doi}`, role: "metadata" }),
+    parse: () => ({ kind: "found", candidates: urls.map(url => ({ url, kind: "pdf" })) }),
+  };
+}
+
+test("a work whose URL has a secret waits for an open circuit within the patience and repeats no request", async t => {
+  for (const url of ["https://cdn.example/a?token=Sesame", "https://publisher.example/a"]) {
+    const time = new FakeTime();
+    const answer = ({ host }: SimulatedRequest): SimulatedReply =>
+      host === "publisher.example"
+        ? { status: 302, headers: { location: "https://cdn.example/a?token=Sesame" }, body: Buffer.alloc(0) }
+        : json({});
+    const index = indexOf(url);
+    const { settled, virtual } = await virtualRun(t, worksOf(["10.5555/a"]), answer, {
+      ...(await refusingHub(time, answer, { "cdn.example": openCircuit })),
+      resolvers: [index],
+      order: () => [index],
+    });
+    assert.deepEqual([...settled.values()], [{ reason: "breaker-open", atMs: 900_000 }]);
+    const hosts = virtual.sent.map(({ host }) => host);
+    assert.deepEqual(hosts, [...new Set(hosts)]);
+  }
+});
+
+test("a work that waits for an open circuit and a spent quota is over when both last longer than the patience", async t => {
+  const time = new FakeTime();
+  const spent = (): Refusal => ({ reason: "retry-after", cooldownRemainingMs: (DAY_US - time.monotonicUs()) / 1000 });
+  const index = indexOf("https://down.example/a.pdf", "https://spent.example/a.pdf");
+  const { settled, run } = await virtualRun(t, worksOf(["10.5555/a"]), () => json({}), {
+    ...(await refusingHub(time, () => json({}), { "down.example": openCircuit, "spent.example": spent })),
+    resolvers: [index],
+    order: () => [index],
+  });
+  assert.deepEqual([...settled.values()], [{ reason: "rate-limited", atMs: 900_000 }]);
+  const row = databaseOf(run.manifest).prepare("SELECT message, progress FROM works").get();
+  assert.match(String(row?.["message"]), /^spent\.example is in cooldown/);
+  // A retry continues with both downloads.
+  for (const host of ["down", "spent"]) assert.match(String(row?.["progress"]), new RegExp(`${host}\\.example/a`));
 });
 
 test("a resolver that refuses the email address is asked once and switched off, with its first message", async t => {
@@ -268,6 +328,21 @@ test("a resolver that refuses the email address is asked once and switched off, 
     /rejected the email address \(--mailto or DOCSTOKG_MAILTO\)/,
   );
   assert.equal(settled.size, 30);
+});
+
+test("a service that throttles with status 403 is asked again later and stays switched on", async t => {
+  let answers = 0;
+  const throttledOnce = ({ host }: SimulatedRequest) =>
+    host === "api.archives-ouvertes.fr" && ++answers === 2
+      ? { ...text("slow down", 403), headers: { "retry-after": "20" } }
+      : text("no", 404);
+  const { run, virtual, settled } = await virtualRun(t, worksOf(numbered(3, at => `10.5555/x.${at}`)), throttledOnce, {
+    workers: 1,
+    resolvers: RESOLVERS.filter(({ name }) => name === "hal"),
+  });
+  assert.deepEqual([...run.pipeline.switchedOff], []);
+  assert.equal(virtual.sent.length, 4);
+  assert.deepEqual(new Set([...settled.values()].map(({ reason }) => reason)), new Set(["unknown-work"]));
 });
 
 test("a batch answers about many works at once, and a request that fails for one work is repeated work by work", async t => {

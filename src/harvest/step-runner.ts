@@ -1,6 +1,7 @@
 import { DownloadError, HubClosedError, RejectedError, StoreError } from "../errors.ts";
-import { failureOf } from "./attempt-failure.ts";
+import { type AttemptFailure, failureOf } from "./attempt-failure.ts";
 import type { DownloadRequest, DownloadResult, Downloads } from "./downloads/downloads.ts";
+import { type FileKind, NOT_WANTED } from "./downloads/file-check.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import {
   type FailedQuery,
@@ -11,6 +12,7 @@ import {
   type ResolverQueryResult,
 } from "./resolver-query.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
+import { discardBody } from "./response-body.ts";
 import type { RobotsGuard } from "./robots-guard.ts";
 import type { FetchStep, ResolutionStep, ResolverStep } from "./step.ts";
 import type { Work } from "./work.ts";
@@ -18,6 +20,8 @@ import type { Work } from "./work.ts";
 export interface StepRunnerOptions extends ResolverQueryOptions {
   readonly downloads: Downloads;
   readonly robots: RobotsGuard;
+  /** Wanted kinds of files, the preferred one first. */
+  readonly formats: readonly FileKind[];
 }
 
 /** The hub has refused the request, and nothing was sent; or the run stops. */
@@ -104,12 +108,21 @@ async function query(
   }
   const result = await queryResolver(options, step, signal);
   if (result.kind !== "file") return result;
+  if (!options.formats.includes(result.fileKind)) {
+    await discardBody(result.response, options.minSpeed);
+    return { kind: "failed", ...unwantedFile(result.fileKind, options.formats), bytes: 0 };
+  }
   // The page is the file: its body is stored, and not requested again.
   const candidate = { url: step.url, kind: result.fileKind };
   const download = { ...request, resolver: step.resolver.name, candidate, url: step.url, step: step.kind };
   const stored = await options.downloads.fetch(download, result.response);
   if (stored.kind !== "failed" || !stored.mayRetry) return stored;
   return { ...stored, retryAs: { kind: "fetch", resolver: step.resolver.name, candidate, url: step.url } };
+}
+
+function unwantedFile(kind: FileKind, [preferred = "pdf", ...others]: readonly FileKind[]): AttemptFailure {
+  const message = `the page is a file of the format ${kind}, wanted: ${[preferred, ...others].join(", ")} (--formats)`;
+  return { reason: NOT_WANTED[preferred], message, status: 200, mayRetry: false };
 }
 
 /** Errors of this program and of the manifest, which must not be recorded as failures of a host. */

@@ -81,6 +81,15 @@ export function announcedLimits(header: HeaderLookup, wallMs: number): readonly 
   ];
 }
 
+/** The fewest requests that any of the limits leaves; undefined if none says it. */
+export function leastRemaining(announced: readonly AnnouncedLimit[]): number | undefined {
+  let least: number | undefined;
+  for (const { remaining } of announced) {
+    if (remaining !== undefined && (least === undefined || remaining < least)) least = remaining;
+  }
+  return least;
+}
+
 /** Draft 10: `RateLimit-Policy: "burst";q=100;w=60` and `RateLimit: "burst";r=50;t=30`, joined by name. */
 function namedQuotas(policies: readonly Item[], states: readonly Item[]): readonly AnnouncedLimit[] {
   const statesByName = new Map(states.map(([value, parameters]) => [textOf(value), parameters]));

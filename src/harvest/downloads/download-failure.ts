@@ -45,7 +45,7 @@ export async function checkDownload(
   { readonly failure: AttemptFailure } | { readonly fileKind: StoredKind; readonly flag: FileFlag | undefined }
 > {
   const sample = await readSample(path, bytes, isFullLength);
-  const name = URL.parse(candidate.url)?.pathname ?? "";
+  const name = candidate.name ?? URL.parse(candidate.url)?.pathname ?? "";
   const result = isOtherFile(candidate)
     ? checkOtherFile(candidate.role ?? "supplement", name, sample)
     : checkFile(fileKindOf(candidate), sample);

@@ -193,8 +193,10 @@ export class Downloads {
     const path = fileStore.parts.pathOf(part);
     const check = await withDiskErrors(path, () => checkDownload(request.candidate, path, saved));
     if ("failure" in check) {
-      const page =
-        check.failure.reason === "html-instead" ? await withDiskErrors(path, () => readPageStart(path)) : undefined;
+      const { reason } = check.failure;
+      // A page that links to its files is no challenge, also if a form in it has a CAPTCHA. The reader of pages decides.
+      const isPage = reason === "html-instead" || reason === "challenge-page";
+      const page = isPage ? await withDiskErrors(path, () => readPageStart(path)) : undefined;
       await removePartialFile(path, record);
       const response = page && { url: request.url, status, headers: plainHeaders(saved.headers), body: page };
       return { kind: "failed", ...check.failure, status, bytes, ...(response && { page: response }) };

@@ -71,7 +71,8 @@ const PDF_HEADER_WITHIN = 1024;
 /** Header, one page and the cross-reference table take more. */
 const PDF_BYTES_MIN = 150;
 
-const NOT_WANTED: Readonly<Record<FileKind, Reason>> = { pdf: "not-a-pdf", xml: "not-xml", html: "not-html" };
+/** The reason of a file that has another format than the wanted one. */
+export const NOT_WANTED: Readonly<Record<FileKind, Reason>> = { pdf: "not-a-pdf", xml: "not-xml", html: "not-html" };
 
 export function checkFile(wanted: FileKind, sample: FileSample): FileCheckResult {
   if (sample.bytes === 0) return bad("truncated", "the body is empty");

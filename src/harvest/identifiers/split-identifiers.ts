@@ -12,10 +12,20 @@ const SEPARATORS = " \t\r\n;,|\"'\u201c\u201d";
 /** `doi: 10.1/a` and `PMID 123` are one identifier. */
 const PREFIX = /^(?:doi|arxiv|pmid|pmcid|openalex|url)\s?:?$/i;
 
+/** A URL ends here at the latest. It may contain commas and semicolons: `https://x.example/?ids=5,10.1234/abc`. */
+const URL_END = /[\s|"'\u201c\u201d]|$/g;
+
 /** The identifiers of a text: `10.1/a; 10.1/b`, `"10.1/a","10.1/b"`, or the text itself if it names one work. */
 export function splitIdentifiers(text: string): readonly string[] {
   const plain = withoutInvisible(text);
-  const starts = [...plain.matchAll(STARTS)].map(({ index }) => index).filter(index => isSeparator(plain[index - 1]));
+  const starts: number[] = [];
+  let urlEnd = endOfUrl(plain, 0);
+  for (const { index, 0: start } of plain.matchAll(STARTS)) {
+    const isUrl = /^http/i.test(start);
+    if (!isSeparator(plain[index - 1]) || (index < urlEnd && !isUrl)) continue;
+    starts.push(index);
+    urlEnd = isUrl ? endOfUrl(plain, index) : index;
+  }
   if (starts.length === 0) return plain === "" ? [] : [plain];
   const parts = [0, ...starts].map((start, at) => trimmed(plain.slice(start, starts[at])));
   const tokens: string[] = [];
@@ -25,6 +35,13 @@ export function splitIdentifiers(text: string): readonly string[] {
     else if (part !== "") tokens.push(part);
   }
   return tokens;
+}
+
+/** The end of the URL at `start`; `start` if there is none, or if it is a DOI, which ends before the next DOI. */
+function endOfUrl(text: string, start: number): number {
+  if (!/^https?:\/\/(?!(?:dx\.)?doi\.org\/)/i.test(text.slice(start, start + 24))) return start;
+  URL_END.lastIndex = start;
+  return URL_END.exec(text)?.index ?? text.length;
 }
 
 function isSeparator(character: string | undefined): boolean {

@@ -137,9 +137,19 @@ function fieldsOf(body: string): Readonly<Record<string, string>> {
   return fields;
 }
 
+/** A value may be joined from several: `"A" # " B"`. */
 function valueAt(body: string, from: number): { readonly value: string; readonly end: number } {
-  let start = from;
-  while (start < body.length && " \t\r\n".includes(body[start] ?? "x")) start += 1;
+  let { value, end } = partAt(body, from);
+  for (let next = skipSpace(body, end); body[next] === "#"; next = skipSpace(body, end)) {
+    const part = partAt(body, next + 1);
+    value += part.value;
+    end = part.end;
+  }
+  return { value, end };
+}
+
+function partAt(body: string, from: number): { readonly value: string; readonly end: number } {
+  const start = skipSpace(body, from);
   if (body[start] === "{") {
     const end = closingOf(body, start) ?? body.length;
     return { value: body.slice(start + 1, end), end: end + 1 };
@@ -153,9 +163,15 @@ function valueAt(body: string, from: number): { readonly value: string; readonly
     }
     return { value: body.slice(start + 1, end), end: end + 1 };
   }
-  const comma = body.indexOf(",", start);
-  const end = comma === -1 ? body.length : comma;
-  return { value: body.slice(start, end), end: end + 1 };
+  let end = start;
+  while (end < body.length && body[end] !== "," && body[end] !== "#") end += 1;
+  return { value: body.slice(start, end).trimEnd(), end };
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && " \t\r\n".includes(text[at] ?? "x")) at += 1;
+  return at;
 }
 
 /** Without braces, and with the characters that BibTeX escapes. */

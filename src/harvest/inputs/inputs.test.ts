@@ -330,6 +330,15 @@ test("each BibTeX entry is one work, with braces, quotes, numbers and escaped ch
   });
 });
 
+test("a BibTeX value that is joined from several is one value, and the fields after it are read", async () => {
+  const bib = `@article{a, title = "A" # " B, " # {C}, doi = {10.1000/a}, year = 2020}
+@article{b, month = 3 # "~" # jan, doi = "10.1000/b"}
+@article{c, month = jan #, doi = {10.1000/c}}`;
+  const found = await all(inputsOfStream(streamOf(bib), "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), ["doi:10.1000/a", "doi:10.1000/b", "doi:10.1000/c"]);
+  assert.deepEqual((found[0] as { work: Work }).work.metadata, { title: "A B, C", year: 2020 });
+});
+
 test("BibTeX that never ends is a problem and not kept in memory", async () => {
   const endless = `@article{a, title = {${"x".repeat(2_100_000)}`;
   const chunks = chunksOf(new TextEncoder().encode(endless), 1000);

@@ -40,6 +40,7 @@ test("figshare returns file URLs of its API, because its pages send a challenge"
       role: "supplement",
       licence: "CC BY 4.0",
       bytes: 5,
+      name: "data.csv",
     },
   ]);
 });

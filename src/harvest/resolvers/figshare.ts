@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
-import { figshareFile, findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
+import { candidatesByName } from "./file-names.ts";
+import { figshareFile, findingForStatus, findingOf, idsFrom, md5Checksum } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
@@ -47,19 +47,16 @@ export const figshare: Resolver = {
         ? { kind: "none", reason: "unknown-work" }
         : { kind: "follow-up", request: articleAt(String(first.id)) };
     }
-    const files = data.files.filter(({ is_link_only }) => is_link_only !== true);
-    const named = ({ name, size }: (typeof files)[number]) => ({ name, bytes: size });
-    const fileOf = ({ id, size, computed_md5, supplied_md5 }: (typeof files)[number]) => ({
-      url: figshareFile(id),
-      licence: data.license?.name,
-      checksum: md5Checksum(computed_md5) ?? md5Checksum(supplied_md5),
-      bytes: size ?? undefined,
-    });
-    const rawCandidates: readonly RawCandidate[] = [
-      ...documentsIn(files, named).map(each => ({ ...fileOf(each), kind: kindByName(each.name) ?? "pdf" })),
-      ...supplementsIn(files, named).map(each => ({ ...fileOf(each), ...SUPPLEMENT })),
-    ];
-    return findingOf(work, rawCandidates, {
+    const files = data.files
+      .filter(({ is_link_only }) => is_link_only !== true)
+      .map(({ id, name, size, computed_md5, supplied_md5 }) => ({
+        name,
+        url: figshareFile(id),
+        licence: data.license?.name,
+        checksum: md5Checksum(computed_md5) ?? md5Checksum(supplied_md5),
+        bytes: size ?? undefined,
+      }));
+    return findingOf(work, candidatesByName(files), {
       noneReason: "no-copy",
       ids: idsFrom({ doi: data.doi?.replace(/\.v\d+$/, "") }),
       metadata: { title: data.title, year: data.published_date },

@@ -1,38 +1,40 @@
 /** Selects documents and supplements by file name: repositories also have data, code and figures. */
+import type { RawCandidate } from "./finding.ts";
 
 export function kindByName(name: string): "pdf" | "xml" | undefined {
   if (/\.pdf$/i.test(name)) return "pdf";
   return /\.(?:xml|nxml|jats)$/i.test(name) ? "xml" : undefined;
 }
 
-const SUPPLEMENT_NAME = /suppl|appendi|annex|(?:^|[^a-z])(?:si|esm|sm)(?:[^a-z]|$)/i;
+/** Not `supply`, `supplier`, `supplant`, `appendicitis`, `annexation`. */
+const SUPPLEMENT_NAME = /suppl(?!y|ant|i[aec])|appendi(?:x|ces)|(?<![a-z])(?:annex(?:es)?|si|esm|sm)(?![a-z])/i;
 const FIGURE = /\.(?:jpe?g|gif|png|tiff?|svg|webp|eps)$/i;
 
 /** The fields that all candidates for supplements have in common. */
 export const SUPPLEMENT = { kind: "file", role: "supplement" } as const;
 
-interface NamedFile {
-  readonly name: string;
-  readonly bytes?: number | null | undefined;
-}
+/** A file of a repository. */
+export type NamedFile = Omit<RawCandidate, "kind" | "role"> & { readonly name: string };
 
-/** PDF and XML files that are no supplements, the largest first: other documents of a deposit are shorter. */
-export function documentsIn<File>(files: readonly File[], of: (file: File) => NamedFile): readonly File[] {
-  return files
-    .filter(file => isDocument(of(file).name))
-    .toSorted((one, other) => (of(other).bytes ?? 0) - (of(one).bytes ?? 0));
-}
-
-/** Files that are neither documents nor figures. PDF and XML files with the name of a supplement are supplements. */
-export function supplementsIn<File>(files: readonly File[], of: (file: File) => NamedFile): readonly File[] {
-  return files.filter(file => !isDocument(of(file).name) && !isFigure(of(file).name));
+/**
+ * The files of a deposit as candidates: PDF and XML files are documents, the largest first, because other documents of a
+ * deposit are shorter. Those with the name of a supplement are supplements, unless the deposit has no others: then the
+ * name is that of the document. All files that are neither documents nor figures are supplements.
+ */
+export function candidatesByName(files: readonly NamedFile[]): readonly RawCandidate[] {
+  const readable = files.filter(({ name }) => kindByName(name) !== undefined);
+  const others = readable.filter(({ name }) => !SUPPLEMENT_NAME.test(name));
+  const documents = new Set(others.length === 0 ? readable : others);
+  const supplements = files.filter(file => !documents.has(file) && !isFigure(file.name));
+  return [
+    ...[...documents]
+      .toSorted((one, other) => (other.bytes ?? 0) - (one.bytes ?? 0))
+      .map(file => ({ ...file, kind: kindByName(file.name) ?? "pdf" })),
+    ...supplements.map(file => ({ ...file, ...SUPPLEMENT })),
+  ];
 }
 
 /** Figures of the article, which its PDF has too. */
 export function isFigure(name: string): boolean {
   return FIGURE.test(name);
-}
-
-function isDocument(name: string): boolean {
-  return kindByName(name) !== undefined && !SUPPLEMENT_NAME.test(name);
 }

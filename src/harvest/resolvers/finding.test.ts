@@ -82,12 +82,18 @@ test("long labels are cut, and impossible numbers are dropped", () => {
   assert.equal(summaryOf(findingOf(work, [], details)), "none: no-copy");
 });
 
-test("the number of candidates is limited", () => {
-  const rawCandidates = Array.from(
-    { length: 5000 },
-    (_, index): RawCandidate => ({ url: `https://p.example/${index}`, kind: "pdf" }),
-  );
-  assert.equal(candidatesIn(findingOf(work, rawCandidates, details)).length, 25);
+test("the number of candidates is limited, for articles and for other files", () => {
+  const rawCandidates = (role: "article" | "supplement") =>
+    Array.from(
+      { length: 5000 },
+      (_, index): RawCandidate => ({ url: `https://p.example/${index}`, kind: "pdf", role }),
+    );
+  const countOf = (...raw: readonly RawCandidate[]) => candidatesIn(findingOf(work, raw, details)).length;
+  assert.equal(countOf(...rawCandidates("article")), 25);
+  const [article] = rawCandidates("article");
+  assert.ok(article);
+  assert.equal(countOf(...rawCandidates("supplement").slice(1, 61), article), 61);
+  assert.equal(countOf(...rawCandidates("supplement").slice(1), article), 501);
 });
 
 test("identifiers are normalised, and invalid ones are dropped", () => {

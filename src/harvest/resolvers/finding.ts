@@ -10,8 +10,10 @@ import { ranked } from "./candidates.ts";
 import { metadataOf, type RawMetadata } from "./raw-metadata.ts";
 import type { Candidate, Finding, ResolverResponse } from "./resolver.ts";
 
-/** Candidates of one response. A resolution tries at most 60 URLs of all responses. */
-const CANDIDATES_MAX = 25;
+/** Articles and pages of one response. A resolution tries at most 60 URLs of all responses. */
+const ARTICLES_MAX = 25;
+/** Sources and supplements of one response. A resolution downloads at most 300 of all responses, and says so. */
+const OTHER_FILES_MAX = 500;
 
 /** A candidate as the service returns it. An invalid URL is ignored. */
 export interface RawCandidate extends Omit<Candidate, "url" | "licence"> {
@@ -29,15 +31,22 @@ export interface FindingDetails {
 }
 
 export function findingOf(work: Work, rawCandidates: readonly RawCandidate[], details: FindingDetails): Finding {
-  const all = rawCandidates.slice(0, 4 * CANDIDATES_MAX).map(rawCandidate => classified(rawCandidate, work));
+  const rawArticles = rawCandidates.filter(isArticle).slice(0, 4 * ARTICLES_MAX);
+  const rawOthers = rawCandidates.filter(raw => !isArticle(raw)).slice(0, OTHER_FILES_MAX);
+  const all = [...rawArticles, ...rawOthers].map(rawCandidate => classified(rawCandidate, work));
   const ids = Object.assign({}, ...all.map(each => each.ids), details.ids) as WorkIds;
-  const candidates = ranked(all.flatMap(({ candidate }) => candidate ?? [])).slice(0, CANDIDATES_MAX);
+  const best = ranked(all.flatMap(({ candidate }) => candidate ?? []));
+  const articles = best.filter(isArticle);
   const metadata = metadataOf(details.metadata ?? {});
   const facts = { ...(Object.keys(ids).length > 0 && { ids }), ...(metadata && { metadata }) };
   // Sources and supplements are of no use without the article.
-  if (!candidates.some(({ role = "article" }) => role === "article"))
-    return { kind: "none", reason: details.noneReason, ...facts };
-  return { kind: "found", candidates, ...facts };
+  if (articles.length === 0) return { kind: "none", reason: details.noneReason, ...facts };
+  const others = best.filter(candidate => !isArticle(candidate));
+  return { kind: "found", candidates: [...articles.slice(0, ARTICLES_MAX), ...others], ...facts };
+}
+
+function isArticle({ role = "article" }: Pick<Candidate, "role">): boolean {
+  return role === "article";
 }
 
 /**
@@ -51,8 +60,7 @@ function classified(
 ): { readonly candidate?: Candidate; readonly ids?: WorkIds } {
   const url = canonicalWebUrl(rawCandidate.url);
   // The URL of a source or supplement contains the identifier, and is not the article.
-  if (url !== undefined && (rawCandidate.role ?? "article") !== "article")
-    return { candidate: candidateOf(rawCandidate, url) };
+  if (url !== undefined && !isArticle(rawCandidate)) return { candidate: candidateOf(rawCandidate, url) };
   const idsInUrl = url === undefined ? "" : idsOfUrl(url);
   if (url === undefined || typeof idsInUrl === "string") return {};
   const { pmcid, pmid, openalex, arxiv, doi } = idsInUrl;
@@ -76,7 +84,7 @@ export function figshareFile(id: number | string): string {
 }
 
 function candidateOf(raw: RawCandidate, url: string, kind = raw.kind): Candidate {
-  const { version, licence, checksum, bytes, role } = raw;
+  const { version, licence, checksum, bytes, role, name } = raw;
   return {
     url,
     kind,
@@ -84,6 +92,7 @@ function candidateOf(raw: RawCandidate, url: string, kind = raw.kind): Candidate
     ...(licence ? { licence: licence.slice(0, 200) } : {}),
     ...(checksum === undefined ? {} : { checksum }),
     ...(role === undefined ? {} : { role }),
+    ...(name === undefined || isArticle(raw) ? {} : { name: name.slice(-100) }),
     ...(bytes === undefined || !Number.isSafeInteger(bytes) || bytes < 0 ? {} : { bytes }),
   };
 }
@@ -133,10 +142,10 @@ export function findingForStatus(response: ResolverResponse, scope: "service" | 
   if (status >= 200 && status < 300) return undefined;
   if (status === 404 || status === 410) return { kind: "none", reason: "unknown-work" };
   const message = `${hostOf(response)} returned status ${status}`;
+  if (isTransientStatus(status, response.headers)) return { kind: "failure", reason: "unavailable", message };
   if (status === 401 || status === 402 || status === 403)
     return { kind: "failure", reason: "refused", message, ...(scope === "service" ? { isForAllWorks: true } : {}) };
-  const isTransient = isTransientStatus(status, response.headers);
-  return { kind: "failure", reason: isTransient ? "unavailable" : "unreadable", message };
+  return { kind: "failure", reason: "unreadable", message };
 }
 
 export function unreadable(response: ResolverResponse, what: string): ResolverFailure {

@@ -18,6 +18,8 @@ test("osf is queried for preprints of every server, and for the files of a proje
     `${API}/preprints/abcde/?embed=primary_file`,
   );
   assert.equal(requestUrl(osf, "10.17605/OSF.IO/ABCDE"), `${API}/nodes/abcde/files/osfstorage/?page%5Bsize%5D=100`);
+  assert.equal(requestUrl(osf, "https://osf.io/abcde/"), `${API}/nodes/abcde/files/osfstorage/?page%5Bsize%5D=100`);
+  assert.equal(requestUrl(osf, "https://osf.io/abcde/wiki/home"), undefined);
   assert.equal(requestUrl(osf, "10.1234/abc"), undefined);
 });
 

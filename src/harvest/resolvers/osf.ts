@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
+import { candidatesByName, kindByName, type NamedFile } from "./file-names.ts";
 import { findingForStatus, findingOf, md5Checksum, type RawCandidate } from "./finding.ts";
 import { lenientText, listOf, optionalText, readJson } from "./json-response.ts";
 import { urlWithQuery } from "./request-url.ts";
@@ -54,7 +54,10 @@ export const osf: Resolver = {
     const parsed = readJson(response, responseSchema);
     if ("failure" in parsed) return parsed.failure;
     const { data } = parsed.data;
-    if (Array.isArray(data)) return findingOf(work, rawCandidatesOf(data), { noneReason: "no-copy" });
+    if (Array.isArray(data)) {
+      const files = data.filter(({ attributes }) => attributes.kind !== "folder").map(namedFile);
+      return findingOf(work, candidatesByName(files), { noneReason: "no-copy" });
+    }
     if (data.type === "files") return findingOf(work, [rawCandidateOf(data)], { noneReason: "no-copy" });
     const embedded = data.embeds?.primary_file?.data;
     const details = {
@@ -80,30 +83,31 @@ function filesRequest(type: "nodes" | "registrations", guid: string): ResolverRe
   return { url: urlWithQuery(`${API}/${type}/${guid}/files/osfstorage/`, { "page[size]": "100" }), role: "metadata" };
 }
 
-/** `10.31219/osf.io/abcde_v1`: each preprint server has its own prefix; 10.17605 is for projects. */
+/**
+ * `10.31219/osf.io/abcde_v1`: each preprint server has its own prefix; 10.17605 is for projects. `https://osf.io/abcde/` is
+ * a project or registration.
+ */
 function guidOf({ doi, url }: WorkIds): { readonly guid?: string | undefined; readonly isProject: boolean } {
   const ofDoi = /^(10\.\d+)\/osf\.io\/([a-z0-9]{5,12}(?:_v\d{1,4})?)$/.exec(doi ?? "");
   if (ofDoi !== null) return { guid: ofDoi[2], isProject: ofDoi[1] === "10.17605" };
   const ofUrl = /^https?:\/\/osf\.io\/preprints\/(?:\w+\/)?([a-z0-9]{5,12}(?:_v\d{1,4})?)\/?(?:\?|$)/.exec(url ?? "");
-  return { guid: ofUrl?.[1], isProject: false };
+  if (ofUrl !== null) return { guid: ofUrl[1], isProject: false };
+  const ofNode = /^https?:\/\/osf\.io\/([a-z0-9]{5})\/?(?:\?|$)/.exec(url ?? "");
+  return { guid: ofNode?.[1], isProject: true };
 }
 
-function rawCandidatesOf(files: readonly z.infer<typeof file>[]): readonly RawCandidate[] {
-  const onlyFiles = files.filter(({ attributes }) => attributes.kind !== "folder");
-  const named = ({ attributes: { name, size } }: z.infer<typeof file>) => ({ name, bytes: size });
-  return [
-    ...documentsIn(onlyFiles, named).map(rawCandidateOf),
-    ...supplementsIn(onlyFiles, named).map(each => ({ ...rawCandidateOf(each), ...SUPPLEMENT })),
-  ];
-}
-
-function rawCandidateOf({ attributes: { name, size, extra }, links }: z.infer<typeof file>): RawCandidate {
+function namedFile({ attributes: { name, size, extra }, links }: z.infer<typeof file>): NamedFile {
   return {
+    name,
     url: links.download,
-    kind: kindByName(name) ?? "pdf",
     checksum: sha256(extra?.hashes?.sha256) ?? md5Checksum(extra?.hashes?.md5),
     bytes: size ?? undefined,
   };
+}
+
+/** The file of a preprint is its document, whatever its name is. */
+function rawCandidateOf(data: z.infer<typeof file>): RawCandidate {
+  return { ...namedFile(data), kind: kindByName(data.attributes.name) ?? "pdf" };
 }
 
 function sha256(hex: string | null | undefined): Candidate["checksum"] {

@@ -54,6 +54,8 @@ export interface Candidate {
   readonly bytes?: number | undefined;
   /** Which part of the work the file is. Sources and supplements are downloaded with `--formats all` only. @default article */
   readonly role?: FileRole | undefined;
+  /** The name of a source or supplement, if its URL does not end with it. Only its extension is used. */
+  readonly name?: string | undefined;
 }
 
 /** What a resolver reads from a response. */

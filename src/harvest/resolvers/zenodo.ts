@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { WorkIds } from "../work.ts";
-import { documentsIn, kindByName, SUPPLEMENT, supplementsIn } from "./file-names.ts";
-import { findingForStatus, findingOf, idsFrom, md5Checksum, type RawCandidate } from "./finding.ts";
+import { candidatesByName } from "./file-names.ts";
+import { findingForStatus, findingOf, idsFrom, md5Checksum } from "./finding.ts";
 import { lenientText, optionalListOf, optionalText, readJson } from "./json-response.ts";
 import type { Resolver, ResolverRequest } from "./resolver.ts";
 
@@ -33,18 +33,16 @@ export const zenodo: Resolver = {
     if ("failure" in parsed) return parsed.failure;
     const { id, doi, metadata, files } = parsed.data;
     const isOpen = (metadata.access_right ?? "open") === "open";
-    const named = ({ key, size }: (typeof files)[number]) => ({ name: key, bytes: size });
-    const fileOf = ({ key, size, checksum }: (typeof files)[number]) => ({
-      // The URL in the record does not support ranges; this one does.
-      url: /^\d+$/.test(String(id)) ? `https://zenodo.org/records/${id}/files/${encodeURIComponent(key)}` : undefined,
-      licence: metadata.license?.id,
-      checksum: md5Checksum(checksum),
-      bytes: size ?? undefined,
-    });
-    const rawCandidates: readonly RawCandidate[] = [
-      ...documentsIn(files, named).map(file => ({ ...fileOf(file), kind: kindByName(file.key) ?? "pdf" })),
-      ...supplementsIn(files, named).map(file => ({ ...fileOf(file), ...SUPPLEMENT })),
-    ];
+    const rawCandidates = candidatesByName(
+      files.map(({ key, size, checksum }) => ({
+        name: key,
+        // The URL in the record does not support ranges; this one does.
+        url: /^\d+$/.test(String(id)) ? `https://zenodo.org/records/${id}/files/${encodeURIComponent(key)}` : undefined,
+        licence: metadata.license?.id,
+        checksum: md5Checksum(checksum),
+        bytes: size ?? undefined,
+      })),
+    );
     return findingOf(work, isOpen ? rawCandidates : [], {
       noneReason: isOpen ? "no-copy" : "not-open",
       ids: idsFrom({ doi }),

@@ -12,15 +12,15 @@ export interface FileToPut {
 
 /**
  * Where `harvest` stores files, if not in a folder: a database, an archive, a service. Paths come from the hashes of files,
- * so that a path always has the same bytes. If a method rejects, the harvest ends, and the next harvest stores the file
- * again.
+ * so that a path always has the same bytes; only metadata of a work may change at its path. If a method rejects, the
+ * harvest ends, and the next harvest stores the file again.
  */
 export interface FileStorage {
   /** Shown in messages. */
   readonly name: string;
   /**
    * Resolves when the file is stored durably; a harvest that stops waits for it. May be called again for a path that is
-   * stored already.
+   * stored already, and then replaces its file.
    */
   put(path: string, file: FileToPut): Promise<void>;
   /** The size of a stored file; undefined if there is none. */

@@ -7,7 +7,7 @@ import {
   type ThrottleRule,
 } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
-import { type AnnouncedLimit, announcedLimits } from "../../core/limits/ratelimit-fields.ts";
+import { type AnnouncedLimit, announcedLimits, leastRemaining } from "../../core/limits/ratelimit-fields.ts";
 import { redactedText } from "../../core/text/redaction.ts";
 import { messageOf } from "../../errors.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
@@ -108,14 +108,6 @@ function announcements(headers: HeaderFields, time: Time): readonly AnnouncedLim
 function parsedAnnouncements(headers: HeaderFields, wallMs: number): readonly AnnouncedLimit[] | undefined {
   const found = announcedLimits(field => fieldLine(headers[field]), wallMs);
   return found.length === 0 ? undefined : found;
-}
-
-function leastRemaining(announced: readonly AnnouncedLimit[]): number | undefined {
-  let least: number | undefined;
-  for (const { remaining } of announced) {
-    if (remaining !== undefined && (least === undefined || remaining < least)) least = remaining;
-  }
-  return least;
 }
 
 /**
