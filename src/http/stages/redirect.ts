@@ -60,7 +60,7 @@ class RedirectingRequest extends ResendingRequest {
    */
   #nextHop(status: number, location: string | undefined): OutgoingRequest | undefined {
     const { method, body, call } = this.#request;
-    const url = new URL(this.#request.path, this.#request.origin);
+    const url = urlOf(this.#request);
     const decision = decideRedirect({ status, location }, { url, method });
     if (decision.kind === "none") return undefined;
     if (decision.kind === "invalid") throw new RedirectError(decision.message);
@@ -83,6 +83,11 @@ class RedirectingRequest extends ResendingRequest {
     this.#visited.push(key);
     return hop;
   }
+}
+
+/** A path that is a complete URL is sent to a proxy. A path that begins with two slashes names no host. */
+function urlOf({ origin, path }: OutgoingRequest): URL {
+  return new URL(path.startsWith("/") ? `${new URL(origin).origin}${path}` : path, origin);
 }
 
 function hopKey({ method, origin, path }: OutgoingRequest): string {
