@@ -30,6 +30,7 @@ import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/n
 import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
 import type { NodeRequestDeps } from "./clients/node-request.ts";
 import { FetchCall } from "./fetch-call.ts";
+import { fetchInit } from "./fetch-init.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
@@ -116,9 +117,10 @@ export class HttpHub implements Hub {
     const mayBeResent = given && this.#withDefaults(call, undefined)?.idempotent;
     const body = mayBeResent ? await replayableBody(given) : undefined;
     fetchCall.bodyBytes = body?.bytes;
-    const init = body === undefined ? { ...options, dispatcher } : { ...options, body: body.fetchBody, dispatcher };
+    const init = fetchInit(options, dispatcher);
+    if (body !== undefined) init["body"] = body.fetchBody;
     try {
-      return await builtInFetch(input, init as unknown as RequestInit);
+      return await builtInFetch(input, init);
     } catch (error) {
       const cause = error instanceof TypeError ? error.cause : undefined;
       throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
