@@ -1,5 +1,5 @@
 import { FETCH_KEYS } from "./check-options.ts";
-import type { FetchOptions } from "./hub.ts";
+import type { FetchInput, FetchOptions } from "./hub.ts";
 
 /** The options that `hub.fetch` passes to Node's fetch: a copy. */
 export type FetchInit = Record<string, unknown>;
@@ -14,4 +14,12 @@ export function fetchInit(options: FetchOptions | null | undefined, dispatcher: 
   }
   init["dispatcher"] = dispatcher;
   return init;
+}
+
+/** A copy of the headers that fetch would send, for a body that is passed as bytes and has no type of its own any more. */
+export function fetchHeaders(input: FetchInput, init: FetchInit, contentType: string | null): Headers {
+  const given = init["headers"] ?? (input instanceof Request ? input.headers : undefined);
+  const headers = new Headers(given as RequestInit["headers"]);
+  if (contentType !== null && !headers.has("content-type")) headers.set("content-type", contentType);
+  return headers;
 }

@@ -30,7 +30,7 @@ import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/n
 import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
 import type { NodeRequestDeps } from "./clients/node-request.ts";
 import { FetchCall } from "./fetch-call.ts";
-import { fetchInit } from "./fetch-init.ts";
+import { fetchHeaders, fetchInit } from "./fetch-init.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
@@ -113,14 +113,19 @@ export class HttpHub implements Hub {
     const fetchCall = new FetchCall(input, options, this.#parts.time.monotonicUs());
     const call = options ? { ...pickCallOptions(options), fetchCall } : { fetchCall };
     const dispatcher = new FetchDispatcher(this.#dispatchFetch, call);
-    const given = options?.body;
-    const mayBeResent = given && this.#withDefaults(call, undefined)?.idempotent;
-    const body = mayBeResent ? await replayableBody(given) : undefined;
-    fetchCall.bodyBytes = body?.bytes;
     const init = fetchInit(options, dispatcher);
-    if (body !== undefined) init["body"] = body.fetchBody;
+    let target = input;
+    const given = options?.body;
+    const body = given && this.#withDefaults(call, undefined)?.idempotent ? replayableBody(given) : undefined;
+    if (body !== undefined) {
+      // The caller may change its URL and headers while the body is read.
+      if (input instanceof URL) target = input.href;
+      init["headers"] = fetchHeaders(input, init, body.contentType);
+      fetchCall.bodyBytes = await body.bytes;
+      init["body"] = fetchCall.bodyBytes;
+    }
     try {
-      return await builtInFetch(input, init);
+      return await builtInFetch(target, init);
     } catch (error) {
       const cause = error instanceof TypeError ? error.cause : undefined;
       throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
