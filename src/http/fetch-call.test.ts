@@ -138,6 +138,59 @@ for (const way of ["hub.fetch", "install"]) {
   });
 }
 
+/** Replaces the global fetch, as a program may do before it installs a hub. */
+function replaceFetch(t: Parameters<typeof serve>[0], around: (native: typeof fetch) => typeof fetch): void {
+  const native = globalThis.fetch;
+  t.after(() => {
+    globalThis.fetch = native;
+  });
+  globalThis.fetch = around(native);
+}
+
+test("install: requests that a fetch of the program sends for one call are no redirects of each other", async t => {
+  const auth = await serve(t, (_, response) => response.end("token"));
+  replaceFetch(t, native => async (input, init) => {
+    const token = await (await native(`${auth.origin}/token`, { headers: { "x-client-secret": "c" } })).text();
+    return native(input, { ...init, headers: { ...CREDENTIALS, authorization: `Bearer ${token}` } });
+  });
+  const { server, get } = await world(t, "install", fresh);
+  for (const init of [{}, {}, { cache: "reload" }] as const) await get(server.origin, init);
+  assert.equal(server.requests.length, 2, "the first response is stored, and the mode of the call is kept");
+  for (const { headers } of server.requests) {
+    assert.equal(headers.authorization, "Bearer token");
+    assert.equal(headers["x-api-key"], "s");
+  }
+  const offline = await get(server.origin, { cache: "only-if-cached", mode: "same-origin" });
+  assert.equal(offline.text, "body 2");
+  assert.equal(auth.requests.length, 4, "the mode of the call is not that of the request for the token");
+});
+
+test("install: each request of a fetch of the program loses its credentials when it is redirected", async t => {
+  const far = await serve(t, (_, response) => response.end("far"));
+  replaceFetch(t, native => async (input, init) => {
+    const both = await Promise.all([native(input, init), native(`${String(input)}?second`, init)]);
+    await Promise.all(both.map(response => response.text()));
+    return native(`${far.origin}/data`, init);
+  });
+  const { server, get } = await world(t, "install", (request, response) =>
+    response.writeHead(307, { location: `${far.origin}${request.url}` }).end(),
+  );
+  assert.equal((await get(`${server.origin}/`, { headers: CREDENTIALS })).text, "far");
+  assert.deepEqual(Object.fromEntries(far.requests.map(({ url, headers }) => [url, headers["x-api-key"]])), {
+    "/": undefined,
+    "/?second": undefined,
+    "/data": "s",
+  });
+});
+
+test("install: a call of the program's fetch with a path keeps its mode", async t => {
+  replaceFetch(t, native => (input, init) => native(`${base}${String(input)}`, init));
+  const { server, get, hub } = await world(t, "install", fresh);
+  const base = server.origin;
+  await get("/x", { cache: "no-store" });
+  assert.equal(hub.snapshot().cache?.entries, 0);
+});
+
 test("a mode that fetch does not know counts as default until fetch refuses the call", () => {
   assert.equal(new FetchCall("https://example.org", { cache: "sometimes" }, 0).cacheMode, "default");
   assert.equal(new FetchCall("https://example.org", null, 0).cacheMode, "default");

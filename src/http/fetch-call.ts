@@ -1,7 +1,9 @@
 import { type CacheMode, isCacheMode } from "../core/cache/cache-control.ts";
 import { isCredentialName } from "../core/text/credentials.ts";
-import { withoutHeaders } from "./headers.ts";
+import { fieldLine, withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";
+import { decideRedirect } from "./stages/redirect-hop.ts";
+import type { OutgoingRequest, ResponseHead } from "./stages/stage.ts";
 
 /**
  * One call of `fetch`. fetch passes each redirect to the dispatcher as a new request. This object holds facts that a
@@ -17,10 +19,15 @@ export class FetchCall {
   bodyBytes: Uint8Array | undefined;
   #origin: string | undefined;
   #hasLeftOrigin = false;
+  readonly #onRedirect: OnRedirect | undefined;
 
-  /** @param options of the call; its `cache` overrides that of a `Request` */
-  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number) {
+  /**
+   * @param options of the call; its `cache` overrides that of a `Request`
+   * @param onRedirect called with the origin to which a redirect leads, before fetch follows it
+   */
+  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number, onRedirect?: OnRedirect) {
     this.sinceUs = sinceUs;
+    this.#onRedirect = onRedirect;
     const given = options as { readonly cache?: unknown; readonly signal?: unknown } | null | undefined;
     const mode = given?.cache ?? requestField(input, "cache");
     this.cacheMode = isCacheMode(mode) ? mode : "default";
@@ -36,7 +43,17 @@ export class FetchCall {
     this.#origin = origin;
     return this.#hasLeftOrigin ? withoutHeaders(headers, isCredentialName) : headers;
   }
+
+  /** A request of this call has got this response, which may be a redirect. */
+  answered({ status, headers }: ResponseHead, { origin, path, method }: OutgoingRequest): void {
+    if (this.#onRedirect === undefined) return;
+    const location = fieldLine(headers["location"]);
+    const decision = decideRedirect({ status, location }, { url: new URL(`${origin}${path}`), method });
+    if (decision.kind === "hop") this.#onRedirect(this, decision.url.origin);
+  }
 }
+
+type OnRedirect = (call: FetchCall, origin: string) => void;
 
 /** Reads any object with this property, because a library may have its own class `Request`. */
 function requestField(input: FetchInput, field: "cache" | "signal"): unknown {

@@ -32,6 +32,7 @@ import type { NodeRequestDeps } from "./clients/node-request.ts";
 import { FetchCall } from "./fetch-call.ts";
 import { fetchHeaders, fetchInit } from "./fetch-init.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
+import { GlobalFetchCall } from "./global-fetch-call.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
 import { type HubBreakers, RegistryHubBreakers } from "./hub-breakers.ts";
@@ -40,7 +41,7 @@ import { GateHubLimits, type HubLimits } from "./hub-limits.ts";
 import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
-import { type OutgoingRequestDeps, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
+import { type OutgoingRequestDeps, originOf, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
 import { replayableBody } from "./replayable-body.ts";
 import { RequestTargets } from "./request-target.ts";
 import { storeProblems } from "./store-problems.ts";
@@ -90,7 +91,7 @@ export class HttpHub implements Hub {
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
   /** The call of the global fetch that a request of an installed hub belongs to. */
-  readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
+  readonly #globalFetchCalls = new AsyncLocalStorage<GlobalFetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
   readonly #targets = new RequestTargets();
@@ -160,7 +161,7 @@ export class HttpHub implements Hub {
     const uninstall = install(this.#createDispatcher(undefined, call));
     // A dispatcher gets no cache mode, and cannot see which requests are redirects of one call.
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
-      this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
+      new GlobalFetchCall(input, options).run(this.#globalFetchCalls, fetch),
     );
     const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
     const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
@@ -290,7 +291,8 @@ export class HttpHub implements Hub {
   #createDispatcher(call: CallOptions | undefined, fallback?: CallOptions): HubDispatcher {
     return new HubDispatcher((options, handler) => {
       // Only an installed hub, which has a fallback, wraps the global fetch.
-      const fetchCall = fallback === undefined ? undefined : this.#fetchCalls.getStore();
+      const globalCall = fallback === undefined ? undefined : this.#globalFetchCalls.getStore();
+      const fetchCall = globalCall?.callOf(originOf(options), this.#parts.time.monotonicUs());
       const given = mergeCallOptions(pickCallOptions(options), call ?? (fetchCall && { fetchCall }));
       this.#dispatch(options, handler, given, fallback);
     });

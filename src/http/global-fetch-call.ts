@@ -1,0 +1,54 @@
+import type { AsyncLocalStorage } from "node:async_hooks";
+import { FetchCall } from "./fetch-call.ts";
+import type { FetchInput } from "./hub.ts";
+
+/**
+ * One call of the global fetch of an installed hub, and the calls of Node's fetch that it leads to. Usually that is one. A
+ * program that has replaced the global fetch before may send several: for a token, and then for the data.
+ */
+export class GlobalFetchCall {
+  readonly #input: FetchInput;
+  readonly #options: object | undefined;
+  /** The calls of Node's fetch that have got a redirect, and have not sent the next request yet. */
+  readonly #redirected: RedirectedCall[] = [];
+
+  constructor(input: FetchInput, options: object | undefined) {
+    this.#input = input;
+    this.#options = options;
+  }
+
+  run(storage: AsyncLocalStorage<GlobalFetchCall>, fetch: () => Promise<Response>): Promise<Response> {
+    return storage.run(this, fetch);
+  }
+
+  /** The call of Node's fetch to which a request belongs: a call that was redirected to its origin, or a new one. */
+  callOf(origin: string, nowUs: number): FetchCall {
+    const at = this.#redirected.findIndex(redirected => redirected.origin === origin);
+    const [redirected] = at === -1 ? [] : this.#redirected.splice(at, 1);
+    if (redirected !== undefined) return redirected.call;
+    const isForInput = isAtOrigin(this.#input, origin);
+    return new FetchCall(
+      isForInput ? this.#input : origin,
+      isForInput ? this.#options : undefined,
+      nowUs,
+      this.#onRedirect,
+    );
+  }
+
+  readonly #onRedirect = (call: FetchCall, origin: string): void => {
+    this.#redirected.push({ call, origin });
+  };
+}
+
+interface RedirectedCall {
+  readonly call: FetchCall;
+  /** Where the redirect leads. */
+  readonly origin: string;
+}
+
+/** Also true for an input that is not an absolute URL: only a function of the program can know where it leads. */
+function isAtOrigin(input: FetchInput, origin: string): boolean {
+  const url = typeof input === "object" && "url" in input ? input.url : String(input);
+  if (url.startsWith(origin) && url[origin.length] === "/") return true;
+  return (URL.parse(url)?.origin ?? origin) === origin;
+}
