@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Handler, hubFor, only, recordEvents, serve } from "../../test/http/kit.ts";
+import { type Handler, hubFor, only, recordEvents, serve, settles } from "../../test/http/kit.ts";
 import type { CacheMode } from "../core/cache/cache-control.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { FetchCall } from "./fetch-call.ts";
@@ -69,6 +69,29 @@ for (const way of ["hub.fetch", "install"]) {
     const urls = Array.from({ length: 10 }, (_, at) => `${at % 2 === 0 ? server.origin : other.origin}/${at}`);
     await Promise.all(urls.map(url => get(url, { headers: CREDENTIALS })));
     for (const { headers } of [...server.requests, ...other.requests]) assert.equal(headers["x-api-key"], "s");
+  });
+
+  test(`${way}: a redirect is followed although the hub is being closed, and close waits for it`, async t => {
+    const { server, get, hub } = await world(t, way, (request, response) => {
+      if (request.url === "/away") closed = hub.close();
+      if (request.url === "/end") response.end("end");
+      else response.writeHead(302, { location: "/end" }).end();
+    });
+    let closed: Promise<void> | undefined;
+    assert.equal((await get(`${server.origin}/away`)).text, "end");
+    await settles(closed ?? Promise.reject(new Error("not closed")));
+  });
+
+  test(`${way}: a redirect that the caller follows itself does not delay close`, async t => {
+    const { server, get, hub } = await world(t, way, (_, response) =>
+      response.writeHead(302, { location: "/end" }).end(),
+    );
+    assert.equal((await get(server.origin, { redirect: "manual" })).status, 302);
+    await settles(hub.close());
+    await assert.rejects(get(server.origin), error => {
+      const { name, cause } = error as Error;
+      return name === "HubClosedError" || (cause as Error).name === "HubClosedError";
+    });
   });
 
   test(`${way}: no-store neither uses nor changes the cache`, async t => {

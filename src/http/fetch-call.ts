@@ -1,5 +1,6 @@
 import { type CacheMode, isCacheMode } from "../core/cache/cache-control.ts";
 import { isCredentialName } from "../core/text/credentials.ts";
+import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
 import { fieldLine, withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";
 import { decideRedirect } from "./stages/redirect-hop.ts";
@@ -9,7 +10,11 @@ import type { OutgoingRequest, ResponseHead } from "./stages/stage.ts";
  * One call of `fetch`. fetch passes each redirect to the dispatcher as a new request. This object holds facts that a
  * dispatcher does not get: when the call began, its cache mode, and whether a redirect has left the first origin.
  */
-export class FetchCall {
+export class FetchCall implements ActiveRequest {
+  /** Its requests are counted themselves. */
+  readonly isCall = false;
+  previousActive: ActiveRequest | undefined = undefined;
+  nextActive: ActiveRequest | undefined = undefined;
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
   readonly sinceUs: number;
   readonly cacheMode: CacheMode;
@@ -20,6 +25,8 @@ export class FetchCall {
   #origin: string | undefined;
   #hasLeftOrigin = false;
   readonly #onRedirect: OnRedirect | undefined;
+  #heldBy: ActiveRequests | undefined;
+  #isAborted = false;
 
   /**
    * @param options of the call; its `cache` overrides that of a `Request`
@@ -32,6 +39,28 @@ export class FetchCall {
     const mode = given?.cache ?? requestField(input, "cache");
     this.cacheMode = isCacheMode(mode) ? mode : "default";
     this.signal = given?.signal ?? requestField(input, "signal");
+  }
+
+  /** The hub is not closed before `release`, and sends further requests of this call. */
+  hold(activeRequests: ActiveRequests): void {
+    if (this.#heldBy !== undefined) return;
+    this.#heldBy = activeRequests;
+    activeRequests.add(this);
+  }
+
+  release(): void {
+    this.#heldBy?.delete(this);
+    this.#heldBy = undefined;
+  }
+
+  /** Whether its requests are sent although the hub is being closed. */
+  get isHeld(): boolean {
+    return this.#heldBy !== undefined && !this.#isAborted;
+  }
+
+  /** Called when the hub is destroyed. A request that is being sent is aborted by itself. */
+  abort(): void {
+    this.#isAborted = true;
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
+import type { ActiveRequests } from "./active-requests.ts";
 import { FetchCall } from "./fetch-call.ts";
 import type { FetchInput } from "./hub.ts";
 
@@ -9,16 +10,22 @@ import type { FetchInput } from "./hub.ts";
 export class GlobalFetchCall {
   readonly #input: FetchInput;
   readonly #options: object | undefined;
+  readonly #activeRequests: ActiveRequests;
   /** The calls of Node's fetch that have got a redirect, and have not sent the next request yet. */
   readonly #redirected: RedirectedCall[] = [];
 
-  constructor(input: FetchInput, options: object | undefined) {
+  #settled: Promise<unknown> | undefined;
+
+  constructor(input: FetchInput, options: object | undefined, activeRequests: ActiveRequests) {
     this.#input = input;
     this.#options = options;
+    this.#activeRequests = activeRequests;
   }
 
   run(storage: AsyncLocalStorage<GlobalFetchCall>, fetch: () => Promise<Response>): Promise<Response> {
-    return storage.run(this, fetch);
+    const settled = storage.run(this, fetch);
+    this.#settled = settled;
+    return settled;
   }
 
   /** The call of Node's fetch to which a request belongs: a call that was redirected to its origin, or a new one. */
@@ -37,6 +44,10 @@ export class GlobalFetchCall {
 
   readonly #onRedirect = (call: FetchCall, origin: string): void => {
     this.#redirected.push({ call, origin });
+    // Only now, because most calls get no redirect, and no request is active until fetch follows it.
+    call.hold(this.#activeRequests);
+    const release = () => call.release();
+    Promise.resolve(this.#settled).then(release, release);
   };
 }
 

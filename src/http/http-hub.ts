@@ -111,25 +111,29 @@ export class HttpHub implements Hub {
 
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
     if (options) checkFetchOptions(options);
-    const fetchCall = new FetchCall(input, options, this.#parts.time.monotonicUs());
+    if (this.#closing !== undefined) throw new HubClosedError();
+    const { time, callDeps } = this.#parts;
+    const fetchCall = new FetchCall(input, options, time.monotonicUs());
     const call = options ? { ...pickCallOptions(options), fetchCall } : { fetchCall };
-    const dispatcher = new FetchDispatcher(this.#dispatchFetch, call);
-    const init = fetchInit(options, dispatcher);
-    let target = input;
-    const given = options?.body;
-    const body = given && this.#withDefaults(call, undefined)?.idempotent ? replayableBody(given) : undefined;
-    if (body !== undefined) {
-      // The caller may change its URL and headers while the body is read.
-      if (input instanceof URL) target = input.href;
-      init["headers"] = fetchHeaders(input, init, body.contentType);
-      fetchCall.bodyBytes = await body.bytes;
-      init["body"] = fetchCall.bodyBytes;
-    }
+    const init = fetchInit(options, new FetchDispatcher(this.#dispatchFetch, call));
+    fetchCall.hold(callDeps.activeRequests);
     try {
+      let target = input;
+      const given = options?.body;
+      const body = given && this.#withDefaults(call, undefined)?.idempotent ? replayableBody(given) : undefined;
+      if (body !== undefined) {
+        // The caller may change its URL and headers while the body is read.
+        if (input instanceof URL) target = input.href;
+        init["headers"] = fetchHeaders(input, init, body.contentType);
+        fetchCall.bodyBytes = await body.bytes;
+        init["body"] = fetchCall.bodyBytes;
+      }
       return await builtInFetch(target, init);
     } catch (error) {
       const cause = error instanceof TypeError ? error.cause : undefined;
       throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
+    } finally {
+      fetchCall.release();
     }
   };
 
@@ -161,7 +165,7 @@ export class HttpHub implements Hub {
     const uninstall = install(this.#createDispatcher(undefined, call));
     // A dispatcher gets no cache mode, and cannot see which requests are redirects of one call.
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
-      new GlobalFetchCall(input, options).run(this.#globalFetchCalls, fetch),
+      new GlobalFetchCall(input, options, this.#parts.callDeps.activeRequests).run(this.#globalFetchCalls, fetch),
     );
     const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
     const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
@@ -313,7 +317,7 @@ export class HttpHub implements Hub {
   ): void {
     const { callDeps, tracers } = this.#parts;
     try {
-      if (this.#closing !== undefined) throw new HubClosedError();
+      if (this.#closing !== undefined && !given?.fetchCall?.isHeld) throw new HubClosedError();
       const call = this.#withDefaults(given, fallback) ?? NO_OPTIONS;
       const outgoing = toOutgoingRequest(options, handler, call, this.#outgoing);
       tracers.start(outgoing);

@@ -76,6 +76,24 @@ test("the headers of a Request are sent with a body that replaces its own", asyn
   assert.deepEqual(received[1], { body: "text", type: "a/b" });
 });
 
+test("a call whose body is still being read is sent although the hub is being closed", async t => {
+  const { received, url, hub } = await world(t);
+  const pending = hub.fetch(url, { method: "PUT", body: "text", idempotent: true });
+  const closed = hub.close();
+  assert.equal((await pending).status, 200);
+  await closed;
+  assert.equal(received.length, 2);
+});
+
+test("a call whose body is still being read is not sent after destroy", async t => {
+  const { received, url, hub } = await world(t);
+  const pending = hub.fetch(url, { method: "PUT", body: "text", idempotent: true });
+  const refused = assert.rejects(pending, { name: "HubClosedError" });
+  await hub.destroy();
+  await refused;
+  assert.equal(received.length, 0);
+});
+
 test("hub.with and the defaults of the hub mark calls of fetch as idempotent too", async t => {
   const { received, url, hub } = await world(t);
   const { status } = await hub.with({ idempotent: true }, () => hub.fetch(url, { method: "POST", body: "text" }));
