@@ -68,11 +68,8 @@ export interface HubParts {
   readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
   /** The stores that a policy names. The hub has opened those of its first policy. */
   readonly storeNames: (policy: LoadedPolicy) => StoreNames;
-  /**
-   * Closes the connections, stores and cache of the hub. Without `isForced`, it is called when no request is active; with
-   * it, right after all requests were aborted.
-   */
-  readonly shutDown: (isForced: boolean) => Promise<void>;
+  /** Closes the connections, stores and cache of the hub. Called when no request is active, or all were aborted. */
+  readonly shutDown: () => Promise<void>;
 }
 
 /** Read when this module is loaded: a global fetch that was later replaced by `hub.fetch` would call itself forever. */
@@ -246,7 +243,7 @@ export class HttpHub implements Hub {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown(false));
+    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown());
     return this.#closing;
   }
 
@@ -256,8 +253,7 @@ export class HttpHub implements Hub {
     const { callDeps, shutDown } = this.#parts;
     this.#closing ??= callDeps.activeRequests.whenEmpty();
     callDeps.activeRequests.abortAll(reason);
-    // Does not wait for a close() in progress, because that waits for connections which are aborted here.
-    await shutDown(true);
+    await shutDown();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
