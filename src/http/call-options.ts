@@ -62,7 +62,10 @@ export interface CallOptions {
    * `respond` gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
    */
   readonly refusals?: "throw" | "respond" | undefined;
-  /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */
+  /**
+   * Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. It has no effect on `fetch`, whose
+   * own option `redirect` decides. @default 0
+   */
   readonly maxRedirections?: number | undefined;
   /**
    * Judges a response by its status and headers, for retries and circuits; undefined leaves it to the policy. An error

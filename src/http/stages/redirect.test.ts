@@ -96,6 +96,21 @@ test("hub.request follows no redirect without maxRedirections", async t => {
   assert.equal((await hub.request(server.origin)).statusCode, 302);
 });
 
+test("maxRedirections does not change how fetch treats redirects", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(302, { location: "/end" }).end();
+    else response.end("there");
+  });
+  const hub = await hubFor(t, { defaults: { maxRedirections: 5 } });
+  const url = `${server.origin}/start`;
+  assert.equal((await hub.fetch(url, { redirect: "manual" })).status, 302);
+  const { url: last, redirected } = await hub.fetch(url);
+  assert.deepEqual([last, redirected], [`${server.origin}/end`, true]);
+  await assert.rejects(hub.fetch(url, { redirect: "error" }), TypeError);
+  const dispatcher = hub.dispatcher({ maxRedirections: 5 });
+  assert.equal((await fetch(url, { redirect: "manual", dispatcher } as never)).status, 302);
+});
+
 test("a POST becomes a GET after 302 and 303, and stays a POST with its body after 307", async t => {
   const bodies: string[] = [];
   const server = await serve(t, (request, response) => {

@@ -12,8 +12,11 @@ export type HostOf = (origin: string) => string;
  * uses the limits of its own host. Credentials are not sent to another origin.
  */
 export function redirectStage(hostOf: HostOf, next: SendRequest): SendRequest {
-  return (request, sink) =>
-    (request.call.maxRedirections ?? 0) > 0 ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
+  return (request, sink) => {
+    const { maxRedirections = 0, fetchCall } = request.call;
+    const isFollowed = maxRedirections > 0 && fetchCall === undefined;
+    return isFollowed ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
+  };
 }
 
 class RedirectingRequest extends ResendingRequest {
