@@ -157,14 +157,17 @@ export class HttpHub implements Hub {
     return this.#createDispatcher(call);
   }
 
-  install(call: CallOptions = INSTALL_DEFAULTS): () => void {
+  install(call: CallOptions = {}): () => void {
     checkCallOptions(call, "hub.install");
-    const uninstall = install(this.#createDispatcher(undefined, call));
+    const own: CallOptions = { ...pickCallOptions(this.#parts.defaults ?? {}), ...pickCallOptions(call) };
+    // Without `maxBreakerWaitMs`, a `maxWaitMs` bounds the wait for circuits too.
+    const fallback = own.maxWaitMs === undefined ? { ...INSTALL_DEFAULTS, ...own } : own;
+    const uninstall = install(this.#createDispatcher(undefined, fallback));
     // A dispatcher gets no cache mode, and cannot see which requests are redirects of one call.
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
       new GlobalFetchCall(input, options, this.#parts.callDeps.activeRequests).run(this.#globalFetchCalls, fetch),
     );
-    const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
+    const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, fallback));
     const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
     return () => {
       undetect();

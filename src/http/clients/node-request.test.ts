@@ -102,7 +102,7 @@ for (const [way, optionsFor] of Object.entries(WAYS)) {
 
   test(`${way}: a refusal is the error of the request, with host and time, and nothing is sent`, async t => {
     const server = await serve(t, (_, response) => response.end());
-    const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE", { max_delay_ms: 0 }) });
+    const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE"), defaults: { maxWaitMs: 0 } });
     const options = optionsFor(hub, t);
     await bodyOf(http.get(server.origin, options));
     const error = await errorOf(http.get(server.origin, options));
