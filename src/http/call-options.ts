@@ -44,7 +44,10 @@ export interface CallOptions {
    * @default no limit for the body; attempts begin within the hub's `retry.deadlineMs`
    */
   readonly deadlineMs?: number | undefined;
-  /** Serves a stored response, however old, or a 504; sends nothing. @default false */
+  /**
+   * Serves a stored response, however old, also one that must be revalidated first (`must-revalidate`, `no-cache`), or a
+   * 504; sends nothing. @default false
+   */
   readonly offline?: boolean | undefined;
   /**
    * Serves a stored response, however stale, when the host cannot be reached: its connection fails or its circuit is

@@ -217,7 +217,7 @@ test("only-if-cached and offline never use the network", async t => {
     {
       status: 504,
       verdict: "docstokg; detail=offline",
-      text: "docstokg: not in the cache, and this request may not use the network (offline or only-if-cached)\n",
+      text: "docstokg: the cache has no response that may be served, and this request may not use the network (offline or only-if-cached)\n",
     },
   );
   await get();
@@ -228,6 +228,15 @@ test("only-if-cached and offline never use the network", async t => {
   assert.equal((await get("/", { offline: true, role: "artifact" })).status, 504);
   assert.equal(server.requests.length, 1);
 });
+
+for (const control of ["no-cache", "max-age=0, must-revalidate"])
+  test(`an offline call gets a stored response with ${control}`, async t => {
+    const { server, get } = await world(t, tagged(control));
+    const { text } = await get();
+    const offline = await get("/", { offline: true });
+    assert.deepEqual([offline.status, offline.text], [200, text]);
+    assert.equal(server.requests.length, 1);
+  });
 
 test("offline never uses the network without a cache either", async t => {
   const { server, get } = await world(t, fresh, { cache: false });
