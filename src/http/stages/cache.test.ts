@@ -238,6 +238,19 @@ for (const control of ["no-cache", "max-age=0, must-revalidate"])
     assert.equal(server.requests.length, 1);
   });
 
+test("a HEAD within stale-while-revalidate refreshes the stored body with a GET", async t => {
+  const { time, server, get, hub } = await world(t, (_, response, number) =>
+    response.setHeader("cache-control", "max-age=60, stale-while-revalidate=600").end(`body ${number}`),
+  );
+  await get();
+  await time.advance(61_000);
+  assert.equal((await get("/", { method: "HEAD" })).text, "");
+  await until(() => server.requests.length === 2 && hub.snapshot().inFlight === 0);
+  assert.equal(server.requests[1]?.method, "GET");
+  assert.equal((await get()).text, "body 2");
+  assert.equal(server.requests.length, 2);
+});
+
 test("offline never uses the network without a cache either", async t => {
   const { server, get } = await world(t, fresh, { cache: false });
   assert.equal((await get("/", { offline: true })).status, 504);
