@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { getGlobalDispatcher, setGlobalDispatcher, fetch as undiciFetch, request as undiciRequest } from "undici";
+import {
+  Agent,
+  getGlobalDispatcher,
+  setGlobalDispatcher,
+  fetch as undiciFetch,
+  request as undiciRequest,
+} from "undici";
 import { hubFor, ONE_A_SECOND, only, recordEvents, serve, until } from "../../test/http/kit.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
@@ -70,6 +76,32 @@ test("maxWaitMs of install bounds the wait for an open circuit too", async t => 
   await assert.rejects(fetch(server.origin));
   uninstall();
   assert.equal(server.requests.length, 0);
+});
+
+test("uninstalling leaves a dispatcher that other code has set, in each place on its own", async t => {
+  const older = Symbol.for("undici.globalDispatcher.1");
+  const [before, beforeOlder] = [getGlobalDispatcher(), Reflect.get(globalThis, older)];
+  t.after(() => {
+    setGlobalDispatcher(before);
+    Reflect.set(globalThis, older, beforeOlder);
+  });
+  const hub = await hubFor(t);
+  const other = new Agent();
+  t.after(() => other.close());
+
+  const uninstall = hub.install();
+  // As setGlobalDispatcher of undici 5 to 7 does, which knows only this place.
+  Reflect.set(globalThis, older, other);
+  uninstall();
+  assert.equal(Reflect.get(globalThis, older), other);
+  assert.equal(getGlobalDispatcher(), before);
+
+  const uninstallAgain = hub.install();
+  setGlobalDispatcher(other);
+  const wrapped = Reflect.get(globalThis, older);
+  uninstallAgain();
+  assert.equal(getGlobalDispatcher(), other);
+  assert.equal(Reflect.get(globalThis, older), wrapped);
 });
 
 test("calling an uninstall function twice does not uninstall another hub", async t => {
