@@ -41,6 +41,11 @@ export class FetchCall implements ActiveRequest {
     this.signal = given?.signal ?? requestField(input, "signal");
   }
 
+  /** Whether a request of this call has reached the hub. */
+  get isSent(): boolean {
+    return this.#origin !== undefined;
+  }
+
   /** The hub is not closed before `release`, and sends further requests of this call. */
   hold(activeRequests: ActiveRequests): void {
     if (this.#heldBy !== undefined) return;
@@ -83,6 +88,11 @@ export class FetchCall implements ActiveRequest {
 }
 
 type OnRedirect = (call: FetchCall, origin: string) => void;
+
+/** The URL of a call as text, which may be invalid. */
+export function urlOf(input: FetchInput): string {
+  return typeof input === "object" && "url" in input ? input.url : String(input);
+}
 
 /** Reads any object with this property, because a library may have its own class `Request`. */
 function requestField(input: FetchInput, field: "cache" | "signal"): unknown {

@@ -1,6 +1,6 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { ActiveRequests } from "./active-requests.ts";
-import { FetchCall } from "./fetch-call.ts";
+import { FetchCall, urlOf } from "./fetch-call.ts";
 import type { FetchInput } from "./hub.ts";
 
 /**
@@ -59,7 +59,7 @@ interface RedirectedCall {
 
 /** Also true for an input that is not an absolute URL: only a function of the program can know where it leads. */
 function isAtOrigin(input: FetchInput, origin: string): boolean {
-  const url = typeof input === "object" && "url" in input ? input.url : String(input);
+  const url = urlOf(input);
   if (url.startsWith(origin) && url[origin.length] === "/") return true;
   return (URL.parse(url)?.origin ?? origin) === origin;
 }

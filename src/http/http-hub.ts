@@ -24,12 +24,13 @@ import {
   pickCallOptions,
 } from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
-import { BypassDetector, type BypassedRequest } from "./clients/bypass-detector.ts";
+import { BypassDetector } from "./clients/bypass-detector.ts";
+import { BypassReports } from "./clients/bypass-reports.ts";
 import { createHubAgents, type HubAgents } from "./clients/hub-agents.ts";
 import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/node-client.ts";
 import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
 import type { NodeRequestDeps } from "./clients/node-request.ts";
-import { FetchCall } from "./fetch-call.ts";
+import { FetchCall, urlOf } from "./fetch-call.ts";
 import { fetchHeaders, fetchInit } from "./fetch-init.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import { GlobalFetchCall } from "./global-fetch-call.ts";
@@ -72,7 +73,10 @@ export interface HubParts {
   readonly shutDown: () => Promise<void>;
 }
 
-/** Read when this module is loaded: a global fetch that was later replaced by `hub.fetch` would call itself forever. */
+/**
+ * The global fetch when this module is loaded: usually Node's own. If it were read later, a program that replaces the
+ * global fetch by `hub.fetch` would call itself forever.
+ */
 const builtInFetch = globalThis.fetch;
 
 /** A program that does not know the hub cannot handle refusals. So it waits for rate limits, but not for a long outage. */
@@ -93,12 +97,14 @@ export class HttpHub implements Hub {
   readonly #requestDispatcher: HubDispatcher;
   readonly #targets = new RequestTargets();
   readonly #outgoing: OutgoingRequestDeps;
-  #hasWarnedOfBypass = false;
+  readonly #bypassReports: BypassReports;
+  readonly #installations = new Set<object>();
   #closing: Promise<void> | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(parts: HubParts) {
     this.#parts = parts;
+    this.#bypassReports = new BypassReports(parts.listeners);
     this.#requestDispatcher = this.#createDispatcher(undefined);
     const { breakers, gate, time, policy, retryDeadlineMs } = parts;
     this.#outgoing = { policy, signalAges: new SignalAges(), time, defaultDeadlineMs: retryDeadlineMs };
@@ -125,7 +131,10 @@ export class HttpHub implements Hub {
         fetchCall.bodyBytes = await body.bytes;
         init["body"] = fetchCall.bodyBytes;
       }
-      return await builtInFetch(target, init);
+      const response = await builtInFetch(target, init);
+      // An installed hub gets the request of a fetch that does not use its dispatcher.
+      if (!fetchCall.isSent && this.#installations.size === 0) this.#bypassReports.addUnseen(urlOf(input));
+      return response;
     } catch (error) {
       const cause = error instanceof TypeError ? error.cause : undefined;
       throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
@@ -168,8 +177,10 @@ export class HttpHub implements Hub {
       new GlobalFetchCall(input, options, this.#parts.callDeps.activeRequests).run(this.#globalFetchCalls, fetch),
     );
     const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, fallback));
-    const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
+    const undetect = new BypassDetector(request => this.#bypassReports.add(request)).start(this.#parts.ownsWire);
+    this.#installations.add(fallback);
     return () => {
+      this.#installations.delete(fallback);
       undetect();
       unhook();
       unwrap();
@@ -261,17 +272,6 @@ export class HttpHub implements Hub {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #reportBypass({ host, client, stack }: BypassedRequest): void {
-    this.#parts.listeners.emit({ event_type: "bypassed", host, client });
-    if (this.#hasWarnedOfBypass) return;
-    this.#hasWarnedOfBypass = true;
-    const message =
-      `a request to ${host} bypasses the installed hub, so no limit applies to it: it was sent with ${client}, by a ` +
-      "client with a dispatcher or agent of its own. Pass hub.dispatcher(), hub.agents() or hub.fetch to that client. " +
-      "Requests to further hosts only emit the event bypassed";
-    process.emitWarning(message, { type: "DocstokgWarning", ...(stack === undefined ? {} : { detail: stack }) });
   }
 
   #nodeInterceptor(call: CallOptions | undefined, fallback?: CallOptions): NodeInterceptor {
