@@ -44,7 +44,10 @@ export interface CallOptions {
    * @default no limit for the body; attempts begin within the hub's `retry.deadlineMs`
    */
   readonly deadlineMs?: number | undefined;
-  /** Serves a stored response, however old, or a 504; sends nothing. @default false */
+  /**
+   * Serves a stored response, however old, also one that must be revalidated first (`must-revalidate`, `no-cache`), or a
+   * 504; sends nothing. @default false
+   */
   readonly offline?: boolean | undefined;
   /**
    * Serves a stored response, however stale, when the host cannot be reached: its connection fails or its circuit is
@@ -62,7 +65,10 @@ export interface CallOptions {
    * `respond` gives a 429 or 503 with `Retry-After`, which SDKs obey. @default the hub's `refusals`
    */
   readonly refusals?: "throw" | "respond" | undefined;
-  /** Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. `fetch` has its own. @default 0 */
+  /**
+   * Redirects that `hub.request` and dispatchers follow: a whole number of at least 0. It has no effect on `fetch`, whose
+   * own option `redirect` decides. @default 0
+   */
   readonly maxRedirections?: number | undefined;
   /**
    * Judges a response by its status and headers, for retries and circuits; undefined leaves it to the policy. An error

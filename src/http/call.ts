@@ -44,7 +44,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #status: number | undefined;
   #isOver = false;
   /** True when the caller has ended the call, or the hub is being destroyed. */
-  #isEndedByCaller = false;
+  #isEndedFromOutside = false;
   /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
 
@@ -90,7 +90,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
 
   abort(reason?: unknown): void {
     if (this.#isOver) return;
-    this.#isEndedByCaller = true;
+    this.#isEndedFromOutside = true;
     this.#abort(reason);
   }
 
@@ -118,6 +118,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   started(head: ResponseHead): void {
     this.#status = head.status;
     if (isRedirect(head)) {
+      this.#request.call.fetchCall?.answered(head, this.#request);
       this.#unpausableBytes = REDIRECT_BODY_BYTES_MAX;
       if (this.paused) this.#handle?.resume();
     }
@@ -189,7 +190,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#deps.telemetry.emitRequest(this.#request, {
       status,
       error: refusal ?? error,
-      isAborted: this.#isEndedByCaller,
+      isAborted: this.#isEndedFromOutside,
     });
   }
 }

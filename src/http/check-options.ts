@@ -43,7 +43,7 @@ const NETWORK_KEYS = keysOf<NetworkOptions>({
 });
 
 /** The options of WHATWG fetch, and `dispatcher`, which undici adds. */
-const FETCH_KEYS = keysOf<RequestInit & { readonly priority?: unknown } & Pick<FetchOptions, "cache">>({
+export const FETCH_KEYS = keysOf<RequestInit & { readonly priority?: unknown } & Pick<FetchOptions, "cache">>({
   method: 0,
   headers: 0,
   body: 0,

@@ -203,14 +203,14 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
-    shutDown: async isForced => {
-      // A dispatcher given by the caller is not closed.
+    shutDown: async () => {
       wireEvents.off?.("connect", connections.onOpened);
-      if (isForced && dispatcher === undefined) destroyingWire ??= wire.destroy();
+      // A dispatcher given by the caller is not closed. `wire.close` would wait for connections that are being opened for
+      // aborted requests.
+      if (dispatcher === undefined) destroyingWire ??= wire.destroy();
       deferredStamps.stampAll();
       closingStores ??= Promise.all([closeShared(), cache?.close()]);
-      await closingStores;
-      if (dispatcher === undefined) await (destroyingWire ?? wire.close());
+      await Promise.all([closingStores, destroyingWire]);
     },
   });
   const closeShared = async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Handler, hubFor, only, recordEvents, serve } from "../../test/http/kit.ts";
+import { type Handler, hubFor, only, recordEvents, serve, settles } from "../../test/http/kit.ts";
 import type { CacheMode } from "../core/cache/cache-control.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { FetchCall } from "./fetch-call.ts";
@@ -71,6 +71,29 @@ for (const way of ["hub.fetch", "install"]) {
     for (const { headers } of [...server.requests, ...other.requests]) assert.equal(headers["x-api-key"], "s");
   });
 
+  test(`${way}: a redirect is followed although the hub is being closed, and close waits for it`, async t => {
+    const { server, get, hub } = await world(t, way, (request, response) => {
+      if (request.url === "/away") closed = hub.close();
+      if (request.url === "/end") response.end("end");
+      else response.writeHead(302, { location: "/end" }).end();
+    });
+    let closed: Promise<void> | undefined;
+    assert.equal((await get(`${server.origin}/away`)).text, "end");
+    await settles(closed ?? Promise.reject(new Error("not closed")));
+  });
+
+  test(`${way}: a redirect that the caller follows itself does not delay close`, async t => {
+    const { server, get, hub } = await world(t, way, (_, response) =>
+      response.writeHead(302, { location: "/end" }).end(),
+    );
+    assert.equal((await get(server.origin, { redirect: "manual" })).status, 302);
+    await settles(hub.close());
+    await assert.rejects(get(server.origin), error => {
+      const { name, cause } = error as Error;
+      return name === "HubClosedError" || (cause as Error).name === "HubClosedError";
+    });
+  });
+
   test(`${way}: no-store neither uses nor changes the cache`, async t => {
     const { server, get, hub } = await world(t, way, fresh);
     assert.equal((await get(server.origin, { cache: "no-store" })).text, "body 1");
@@ -137,6 +160,59 @@ for (const way of ["hub.fetch", "install"]) {
     assert.equal(hub.snapshot().cache?.entries, 1);
   });
 }
+
+/** Replaces the global fetch, as a program may do before it installs a hub. */
+function replaceFetch(t: Parameters<typeof serve>[0], around: (native: typeof fetch) => typeof fetch): void {
+  const native = globalThis.fetch;
+  t.after(() => {
+    globalThis.fetch = native;
+  });
+  globalThis.fetch = around(native);
+}
+
+test("install: requests that a fetch of the program sends for one call are no redirects of each other", async t => {
+  const auth = await serve(t, (_, response) => response.end("token"));
+  replaceFetch(t, native => async (input, init) => {
+    const token = await (await native(`${auth.origin}/token`, { headers: { "x-client-secret": "c" } })).text();
+    return native(input, { ...init, headers: { ...CREDENTIALS, authorization: `Bearer ${token}` } });
+  });
+  const { server, get } = await world(t, "install", fresh);
+  for (const init of [{}, {}, { cache: "reload" }] as const) await get(server.origin, init);
+  assert.equal(server.requests.length, 2, "the first response is stored, and the mode of the call is kept");
+  for (const { headers } of server.requests) {
+    assert.equal(headers.authorization, "Bearer token");
+    assert.equal(headers["x-api-key"], "s");
+  }
+  const offline = await get(server.origin, { cache: "only-if-cached", mode: "same-origin" });
+  assert.equal(offline.text, "body 2");
+  assert.equal(auth.requests.length, 4, "the mode of the call is not that of the request for the token");
+});
+
+test("install: each request of a fetch of the program loses its credentials when it is redirected", async t => {
+  const far = await serve(t, (_, response) => response.end("far"));
+  replaceFetch(t, native => async (input, init) => {
+    const both = await Promise.all([native(input, init), native(`${String(input)}?second`, init)]);
+    await Promise.all(both.map(response => response.text()));
+    return native(`${far.origin}/data`, init);
+  });
+  const { server, get } = await world(t, "install", (request, response) =>
+    response.writeHead(307, { location: `${far.origin}${request.url}` }).end(),
+  );
+  assert.equal((await get(`${server.origin}/`, { headers: CREDENTIALS })).text, "far");
+  assert.deepEqual(Object.fromEntries(far.requests.map(({ url, headers }) => [url, headers["x-api-key"]])), {
+    "/": undefined,
+    "/?second": undefined,
+    "/data": "s",
+  });
+});
+
+test("install: a call of the program's fetch with a path keeps its mode", async t => {
+  replaceFetch(t, native => (input, init) => native(`${base}${String(input)}`, init));
+  const { server, get, hub } = await world(t, "install", fresh);
+  const base = server.origin;
+  await get("/x", { cache: "no-store" });
+  assert.equal(hub.snapshot().cache?.entries, 0);
+});
 
 test("a mode that fetch does not know counts as default until fetch refuses the call", () => {
   assert.equal(new FetchCall("https://example.org", { cache: "sometimes" }, 0).cacheMode, "default");

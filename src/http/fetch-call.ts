@@ -1,13 +1,20 @@
 import { type CacheMode, isCacheMode } from "../core/cache/cache-control.ts";
 import { isCredentialName } from "../core/text/credentials.ts";
-import { withoutHeaders } from "./headers.ts";
+import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
+import { fieldLine, withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";
+import { decideRedirect } from "./stages/redirect-hop.ts";
+import type { OutgoingRequest, ResponseHead } from "./stages/stage.ts";
 
 /**
  * One call of `fetch`. fetch passes each redirect to the dispatcher as a new request. This object holds facts that a
  * dispatcher does not get: when the call began, its cache mode, and whether a redirect has left the first origin.
  */
-export class FetchCall {
+export class FetchCall implements ActiveRequest {
+  /** Its requests are counted themselves. */
+  readonly isCall = false;
+  previousActive: ActiveRequest | undefined = undefined;
+  nextActive: ActiveRequest | undefined = undefined;
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
   readonly sinceUs: number;
   readonly cacheMode: CacheMode;
@@ -17,14 +24,48 @@ export class FetchCall {
   bodyBytes: Uint8Array | undefined;
   #origin: string | undefined;
   #hasLeftOrigin = false;
+  readonly #onRedirect: OnRedirect | undefined;
+  #heldBy: ActiveRequests | undefined;
+  #isAborted = false;
 
-  /** @param options of the call; its `cache` overrides that of a `Request` */
-  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number) {
+  /**
+   * @param options of the call; its `cache` overrides that of a `Request`
+   * @param onRedirect called with the origin to which a redirect leads, before fetch follows it
+   */
+  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number, onRedirect?: OnRedirect) {
     this.sinceUs = sinceUs;
+    this.#onRedirect = onRedirect;
     const given = options as { readonly cache?: unknown; readonly signal?: unknown } | null | undefined;
     const mode = given?.cache ?? requestField(input, "cache");
     this.cacheMode = isCacheMode(mode) ? mode : "default";
     this.signal = given?.signal ?? requestField(input, "signal");
+  }
+
+  /** Whether a request of this call has reached the hub. */
+  get isSent(): boolean {
+    return this.#origin !== undefined;
+  }
+
+  /** The hub is not closed before `release`, and sends further requests of this call. */
+  hold(activeRequests: ActiveRequests): void {
+    if (this.#heldBy !== undefined) return;
+    this.#heldBy = activeRequests;
+    activeRequests.add(this);
+  }
+
+  release(): void {
+    this.#heldBy?.delete(this);
+    this.#heldBy = undefined;
+  }
+
+  /** Whether its requests are sent although the hub is being closed. */
+  get isHeld(): boolean {
+    return this.#heldBy !== undefined && !this.#isAborted;
+  }
+
+  /** Called when the hub is destroyed. A request that is being sent is aborted by itself. */
+  abort(): void {
+    this.#isAborted = true;
   }
 
   /**
@@ -36,6 +77,21 @@ export class FetchCall {
     this.#origin = origin;
     return this.#hasLeftOrigin ? withoutHeaders(headers, isCredentialName) : headers;
   }
+
+  /** A request of this call has got this response, which may be a redirect. */
+  answered({ status, headers }: ResponseHead, { origin, path, method }: OutgoingRequest): void {
+    if (this.#onRedirect === undefined) return;
+    const location = fieldLine(headers["location"]);
+    const decision = decideRedirect({ status, location }, { url: new URL(`${origin}${path}`), method });
+    if (decision.kind === "hop") this.#onRedirect(this, decision.url.origin);
+  }
+}
+
+type OnRedirect = (call: FetchCall, origin: string) => void;
+
+/** The URL of a call as text, which may be invalid. */
+export function urlOf(input: FetchInput): string {
+  return typeof input === "object" && "url" in input ? input.url : String(input);
 }
 
 /** Reads any object with this property, because a library may have its own class `Request`. */

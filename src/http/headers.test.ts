@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertNothingLeft, hubFor, serve } from "../../test/http/kit.ts";
+import { assertNothingLeft, hubFor, only, recordEvents, serve } from "../../test/http/kit.ts";
 
 test("a header whose value is an object is refused with a TypeError, and nothing is sent", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
@@ -11,6 +11,18 @@ test("a header whose value is an object is refused with a TypeError, and nothing
   }
   assert.equal(server.requests.length, 0);
   assertNothingLeft(hub);
+});
+
+test("a header that undici does not send is refused before the request uses a unit of the limit", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t);
+  const events = recordEvents(hub);
+  for (const name of ["Expect", "keep-alive", "Transfer-Encoding", "upgrade"])
+    for (let call = 0; call < 2; call += 1)
+      await assert.rejects(hub.request(server.origin, { headers: { [name]: "x" } }), { name: "NotSupportedError" });
+  assert.equal(server.requests.length, 0);
+  assert.equal(only(events, "http_attempt").length, 0);
+  assert.equal(only(events, "ratelimit.acquire").length, 0);
 });
 
 test("a header with several values is sent with all of them, and one without a value is not sent", async t => {

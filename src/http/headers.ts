@@ -1,4 +1,4 @@
-import type { Dispatcher } from "undici";
+import { type Dispatcher, errors } from "undici";
 
 type Given = Dispatcher.DispatchOptions["headers"];
 
@@ -77,6 +77,9 @@ function addOne(flat: string[], key: string, value: unknown): void {
   flat.push(key, text);
 }
 
+/** undici refuses these names whatever their value is. */
+const REFUSED: ReadonlySet<string> = new Set(["expect", "keep-alive", "transfer-encoding", "upgrade"]);
+
 /** The names that were checked, with their form in lower case. A program uses few names, each of them many times. */
 const LOWER_CASE = new Map<string, string>();
 const LOWER_CASE_MAX = 512;
@@ -85,6 +88,7 @@ const LOWER_CASE_LENGTH_MAX = 64;
 function lowerCase(name: string): string {
   if (!TOKEN.test(name)) throw new TypeError(`${JSON.stringify(name)} is not a valid header name`);
   const key = name.toLowerCase();
+  if (REFUSED.has(key)) throw new errors.NotSupportedError(`header ${key} is not supported: undici sets it itself`);
   if (LOWER_CASE.size < LOWER_CASE_MAX && name.length <= LOWER_CASE_LENGTH_MAX) LOWER_CASE.set(name, key);
   return key;
 }

@@ -166,12 +166,15 @@ export type HttpEvent =
       readonly event_type: "cache_trouble";
       readonly message: string;
     }
-  /** A request was sent past the installed hub, so no limit applied to it. One event per host, at most 100. */
+  /**
+   * A request was sent past the installed hub, or past `hub.fetch`, so no limit applied to it. One event per host, at
+   * most 100.
+   */
   | {
       readonly event_type: "bypassed";
       /** The canonical host. */
       readonly host: string;
-      /** The module that sent it: `undici` or `node:http`. */
+      /** What sent it: `undici`, `node:http`, or `fetch` if the global fetch was replaced before docstokg was loaded. */
       readonly client: string;
     }
   /** The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least this far apart. */

@@ -24,13 +24,16 @@ import {
   pickCallOptions,
 } from "./call-options.ts";
 import { checkCallOptions, checkFetchOptions, checkPolicyOptions, checkRequestOptions } from "./check-options.ts";
-import { BypassDetector, type BypassedRequest } from "./clients/bypass-detector.ts";
+import { BypassDetector } from "./clients/bypass-detector.ts";
+import { BypassReports } from "./clients/bypass-reports.ts";
 import { createHubAgents, type HubAgents } from "./clients/hub-agents.ts";
 import { checkNodeCall, type NodeClientDeps, nodeInterceptor } from "./clients/node-client.ts";
 import { hookNodeHttp, type NodeInterceptor } from "./clients/node-hooks.ts";
 import type { NodeRequestDeps } from "./clients/node-request.ts";
-import { FetchCall } from "./fetch-call.ts";
+import { FetchCall, urlOf } from "./fetch-call.ts";
+import { fetchHeaders, fetchInit } from "./fetch-init.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
+import { GlobalFetchCall } from "./global-fetch-call.ts";
 import type { HttpEvent } from "./http-events.ts";
 import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
 import { type HubBreakers, RegistryHubBreakers } from "./hub-breakers.ts";
@@ -39,7 +42,7 @@ import { GateHubLimits, type HubLimits } from "./hub-limits.ts";
 import type { HubEvent, HubListener, PolicyOptions } from "./hub-options.ts";
 import type { HubPolicy } from "./hub-policy.ts";
 import { install } from "./install.ts";
-import { type OutgoingRequestDeps, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
+import { type OutgoingRequestDeps, originOf, SignalAges, toOutgoingRequest } from "./outgoing-request.ts";
 import { replayableBody } from "./replayable-body.ts";
 import { RequestTargets } from "./request-target.ts";
 import { storeProblems } from "./store-problems.ts";
@@ -66,14 +69,14 @@ export interface HubParts {
   readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
   /** The stores that a policy names. The hub has opened those of its first policy. */
   readonly storeNames: (policy: LoadedPolicy) => StoreNames;
-  /**
-   * Closes the connections, stores and cache of the hub. Without `isForced`, it is called when no request is active; with
-   * it, right after all requests were aborted.
-   */
-  readonly shutDown: (isForced: boolean) => Promise<void>;
+  /** Closes the connections, stores and cache of the hub. Called when no request is active, or all were aborted. */
+  readonly shutDown: () => Promise<void>;
 }
 
-/** Read when this module is loaded: a global fetch that was later replaced by `hub.fetch` would call itself forever. */
+/**
+ * The global fetch when this module is loaded: usually Node's own. If it were read later, a program that replaces the
+ * global fetch by `hub.fetch` would call itself forever.
+ */
 const builtInFetch = globalThis.fetch;
 
 /** A program that does not know the hub cannot handle refusals. So it waits for rate limits, but not for a long outage. */
@@ -89,17 +92,19 @@ export class HttpHub implements Hub {
   readonly #parts: HubParts;
   readonly #context = new AsyncLocalStorage<CallOptions>();
   /** The call of the global fetch that a request of an installed hub belongs to. */
-  readonly #fetchCalls = new AsyncLocalStorage<FetchCall>();
+  readonly #globalFetchCalls = new AsyncLocalStorage<GlobalFetchCall>();
   /** Used by `request`, whose call options reach the dispatcher among the request's own options. */
   readonly #requestDispatcher: HubDispatcher;
   readonly #targets = new RequestTargets();
   readonly #outgoing: OutgoingRequestDeps;
-  #hasWarnedOfBypass = false;
+  readonly #bypassReports: BypassReports;
+  readonly #installations = new Set<object>();
   #closing: Promise<void> | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(parts: HubParts) {
     this.#parts = parts;
+    this.#bypassReports = new BypassReports(parts.listeners);
     this.#requestDispatcher = this.#createDispatcher(undefined);
     const { breakers, gate, time, policy, retryDeadlineMs } = parts;
     this.#outgoing = { policy, signalAges: new SignalAges(), time, defaultDeadlineMs: retryDeadlineMs };
@@ -109,19 +114,32 @@ export class HttpHub implements Hub {
 
   readonly fetch = async (input: FetchInput, options?: FetchOptions | null): Promise<Response> => {
     if (options) checkFetchOptions(options);
-    const fetchCall = new FetchCall(input, options, this.#parts.time.monotonicUs());
+    if (this.#closing !== undefined) throw new HubClosedError();
+    const { time, callDeps } = this.#parts;
+    const fetchCall = new FetchCall(input, options, time.monotonicUs());
     const call = options ? { ...pickCallOptions(options), fetchCall } : { fetchCall };
-    const dispatcher = new FetchDispatcher(this.#dispatchFetch, call);
-    const given = options?.body;
-    const mayBeResent = given && this.#withDefaults(call, undefined)?.idempotent;
-    const body = mayBeResent ? await replayableBody(given) : undefined;
-    fetchCall.bodyBytes = body?.bytes;
-    const init = body === undefined ? { ...options, dispatcher } : { ...options, body: body.fetchBody, dispatcher };
+    const init = fetchInit(options, new FetchDispatcher(this.#dispatchFetch, call));
+    fetchCall.hold(callDeps.activeRequests);
     try {
-      return await builtInFetch(input, init as unknown as RequestInit);
+      let target = input;
+      const given = options?.body;
+      const body = given && this.#withDefaults(call, undefined)?.idempotent ? replayableBody(given) : undefined;
+      if (body !== undefined) {
+        // The caller may change its URL and headers while the body is read.
+        if (input instanceof URL) target = input.href;
+        init["headers"] = fetchHeaders(input, init, body.contentType);
+        fetchCall.bodyBytes = await body.bytes;
+        init["body"] = fetchCall.bodyBytes;
+      }
+      const response = await builtInFetch(target, init);
+      // An installed hub gets the request of a fetch that does not use its dispatcher.
+      if (!fetchCall.isSent && this.#installations.size === 0) this.#bypassReports.addUnseen(urlOf(input));
+      return response;
     } catch (error) {
       const cause = error instanceof TypeError ? error.cause : undefined;
       throw isDocstokgError(cause) || cause instanceof RangeError ? cause : error;
+    } finally {
+      fetchCall.release();
     }
   };
 
@@ -148,16 +166,21 @@ export class HttpHub implements Hub {
     return this.#createDispatcher(call);
   }
 
-  install(call: CallOptions = INSTALL_DEFAULTS): () => void {
+  install(call: CallOptions = {}): () => void {
     checkCallOptions(call, "hub.install");
-    const uninstall = install(this.#createDispatcher(undefined, call));
+    const own: CallOptions = { ...pickCallOptions(this.#parts.defaults ?? {}), ...pickCallOptions(call) };
+    // Without `maxBreakerWaitMs`, a `maxWaitMs` bounds the wait for circuits too.
+    const fallback = own.maxWaitMs === undefined ? { ...INSTALL_DEFAULTS, ...own } : own;
+    const uninstall = install(this.#createDispatcher(undefined, fallback));
     // A dispatcher gets no cache mode, and cannot see which requests are redirects of one call.
     const unwrap = wrapGlobalFetch((fetch, input, options) =>
-      this.#fetchCalls.run(new FetchCall(input, options, this.#parts.time.monotonicUs()), fetch),
+      new GlobalFetchCall(input, options, this.#parts.callDeps.activeRequests).run(this.#globalFetchCalls, fetch),
     );
-    const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, call));
-    const undetect = new BypassDetector(request => this.#reportBypass(request)).start(this.#parts.ownsWire);
+    const unhook = hookNodeHttp(this.#nodeInterceptor(undefined, fallback));
+    const undetect = new BypassDetector(request => this.#bypassReports.add(request)).start(this.#parts.ownsWire);
+    this.#installations.add(fallback);
     return () => {
+      this.#installations.delete(fallback);
       undetect();
       unhook();
       unwrap();
@@ -234,7 +257,7 @@ export class HttpHub implements Hub {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown(false));
+    this.#closing ??= this.#parts.callDeps.activeRequests.whenEmpty().then(() => this.#parts.shutDown());
     return this.#closing;
   }
 
@@ -244,23 +267,11 @@ export class HttpHub implements Hub {
     const { callDeps, shutDown } = this.#parts;
     this.#closing ??= callDeps.activeRequests.whenEmpty();
     callDeps.activeRequests.abortAll(reason);
-    // Does not wait for a close() in progress, because that waits for connections which are aborted here.
-    await shutDown(true);
+    await shutDown();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #reportBypass({ host, client, stack }: BypassedRequest): void {
-    this.#parts.listeners.emit({ event_type: "bypassed", host, client });
-    if (this.#hasWarnedOfBypass) return;
-    this.#hasWarnedOfBypass = true;
-    const message =
-      `a request to ${host} bypasses the installed hub, so no limit applies to it: it was sent with ${client}, by a ` +
-      "client with a dispatcher or agent of its own. Pass hub.dispatcher(), hub.agents() or hub.fetch to that client. " +
-      "Requests to further hosts only emit the event bypassed";
-    process.emitWarning(message, { type: "DocstokgWarning", ...(stack === undefined ? {} : { detail: stack }) });
   }
 
   #nodeInterceptor(call: CallOptions | undefined, fallback?: CallOptions): NodeInterceptor {
@@ -283,7 +294,8 @@ export class HttpHub implements Hub {
   #createDispatcher(call: CallOptions | undefined, fallback?: CallOptions): HubDispatcher {
     return new HubDispatcher((options, handler) => {
       // Only an installed hub, which has a fallback, wraps the global fetch.
-      const fetchCall = fallback === undefined ? undefined : this.#fetchCalls.getStore();
+      const globalCall = fallback === undefined ? undefined : this.#globalFetchCalls.getStore();
+      const fetchCall = globalCall?.callOf(originOf(options), this.#parts.time.monotonicUs());
       const given = mergeCallOptions(pickCallOptions(options), call ?? (fetchCall && { fetchCall }));
       this.#dispatch(options, handler, given, fallback);
     });
@@ -304,7 +316,7 @@ export class HttpHub implements Hub {
   ): void {
     const { callDeps, tracers } = this.#parts;
     try {
-      if (this.#closing !== undefined) throw new HubClosedError();
+      if (this.#closing !== undefined && !given?.fetchCall?.isHeld) throw new HubClosedError();
       const call = this.#withDefaults(given, fallback) ?? NO_OPTIONS;
       const outgoing = toOutgoingRequest(options, handler, call, this.#outgoing);
       tracers.start(outgoing);

@@ -117,7 +117,7 @@ export interface HubOptions {
    * its Crawl-delay, up to 60 s. Metadata requests and listed hosts are not affected. @default false
    */
   readonly crawlDelay?: boolean | undefined;
-  /** Call options for every call that does not give them. @default none */
+  /** Options for calls that do not get them otherwise: of their own, or by `with`, `dispatcher` or `install`. @default none */
   readonly defaults?: CallOptions | undefined;
   /** The clock and the timers, for tests. @default systemTime */
   readonly time?: Time | undefined;

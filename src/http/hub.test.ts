@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { createServer } from "node:http";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
+import { upgrade } from "undici";
 import { assertNothingLeft, hubFor, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
 import { exampleAt, silentTlsServer } from "../../test/http/tls-servers.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
@@ -149,6 +152,34 @@ test("destroy does not wait for connections that are being opened", async t => {
   await settles(hub.destroy(new Error("power cut")));
   await refused;
   assertNothingLeft(hub);
+});
+
+test("close does not wait for the connection of a request that was aborted", async t => {
+  const server = await silentTlsServer(t);
+  const hub = await hubFor(t, { network: { ...exampleAt(server.port), connectTimeoutMs: 0 } });
+  const controller = new AbortController();
+  const refused = assert.rejects(hub.request("https://example.org/", { signal: controller.signal }), /enough/);
+  await until(() => server.sockets.length === 1);
+  controller.abort(new Error("enough"));
+  await refused;
+  await settles(hub.close());
+  assertNothingLeft(hub);
+});
+
+test("a connection that was upgraded stays open when the hub is closed", async t => {
+  const server = createServer().listen(0, "127.0.0.1");
+  server.on("upgrade", (_, socket) => {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: echo\r\nconnection: upgrade\r\n\r\n");
+    socket.pipe(socket);
+  });
+  await once(server, "listening");
+  t.after(() => server.close());
+  const hub = await hubFor(t);
+  const { port } = server.address() as AddressInfo;
+  const { socket } = await upgrade(`http://127.0.0.1:${port}/`, { dispatcher: hub.dispatcher(), protocol: "echo" });
+  await settles(hub.close());
+  socket.end("still open");
+  assert.equal(await text(socket), "still open");
 });
 
 test("destroy after close does not wait for a connection that is being opened", async t => {

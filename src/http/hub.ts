@@ -88,8 +88,11 @@ export interface Hub extends AsyncDisposable {
   /**
    * Makes the hub the global dispatcher, so that every `fetch` of the process goes through it, and every request of
    * node:http and node:https, whatever agent it has.
-   * @param call options for requests that have none of their own. @default `{ maxWaitMs: Infinity, maxBreakerWaitMs:
-   * 60_000 }`, because a program that does not know the hub cannot handle a refusal
+   *
+   * If neither `call` nor the `defaults` of the hub have `maxWaitMs`, requests wait for rate limits without a bound, and
+   * up to 60 s for circuits and cooldowns (`maxBreakerWaitMs`): a program that does not know the hub cannot handle a
+   * refusal.
+   * @param call options for requests that do not have them, neither of their own nor by `with`. @default `{}`
    * @returns a function that restores what was there before
    */
   install(call?: CallOptions): () => void;

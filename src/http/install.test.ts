@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { getGlobalDispatcher, setGlobalDispatcher, fetch as undiciFetch, request as undiciRequest } from "undici";
-import { hubFor, only, recordEvents, serve, until } from "../../test/http/kit.ts";
+import {
+  Agent,
+  getGlobalDispatcher,
+  setGlobalDispatcher,
+  fetch as undiciFetch,
+  request as undiciRequest,
+} from "undici";
+import { hubFor, ONE_A_SECOND, only, recordEvents, serve, until } from "../../test/http/kit.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 
 for (const order of ["the first one first", "the last one first"]) {
@@ -32,6 +38,71 @@ for (const order of ["the first one first", "the last one first"]) {
     assert.deepEqual(await passed(), after, "no hub gets the requests");
   });
 }
+
+test("an installed hub waits without a bound, unless install or the defaults of the hub give maxWaitMs", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const cases = [
+    [{}, {}, "waits"],
+    [{}, { partition: "tenant" }, "waits"],
+    [{}, { maxWaitMs: undefined }, "waits"],
+    [{ idempotent: true }, { maxBreakerWaitMs: 5 }, "waits"],
+    [{ maxWaitMs: 100 }, {}, "refused"],
+    [{ maxWaitMs: 100 }, { partition: "tenant" }, "refused"],
+    [{}, { maxWaitMs: 100 }, "refused"],
+    [{ maxWaitMs: 100 }, { maxWaitMs: 900 }, "waits"],
+  ] as const;
+  for (const [defaults, call, expected] of cases) {
+    const time = new FakeTime();
+    const hub = await hubFor(t, { time, defaults, cache: false, limits: ONE_A_SECOND });
+    const uninstall = hub.install(call);
+    await (await fetch(server.origin)).text();
+    await time.advance(200);
+    const second = fetch(server.origin).then(
+      () => "waits",
+      () => "refused",
+    );
+    if (expected === "waits") await until(() => hub.snapshot().waiting === 1);
+    await time.advance(800);
+    assert.equal(await second, expected, JSON.stringify([defaults, call]));
+    uninstall();
+  }
+});
+
+test("maxWaitMs of install bounds the wait for an open circuit too", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t);
+  hub.breakers.open("127.0.0.1", { seconds: 10 });
+  const uninstall = hub.install({ maxWaitMs: 100 });
+  await assert.rejects(fetch(server.origin));
+  uninstall();
+  assert.equal(server.requests.length, 0);
+});
+
+test("uninstalling leaves a dispatcher that other code has set, in each place on its own", async t => {
+  const older = Symbol.for("undici.globalDispatcher.1");
+  const [before, beforeOlder] = [getGlobalDispatcher(), Reflect.get(globalThis, older)];
+  t.after(() => {
+    setGlobalDispatcher(before);
+    Reflect.set(globalThis, older, beforeOlder);
+  });
+  const hub = await hubFor(t);
+  const other = new Agent();
+  t.after(() => other.close());
+
+  const uninstall = hub.install();
+  // As setGlobalDispatcher of undici 5 to 7 does, which knows only this place.
+  Reflect.set(globalThis, older, other);
+  uninstall();
+  assert.equal(Reflect.get(globalThis, older), other);
+  assert.equal(getGlobalDispatcher(), before);
+
+  const uninstallAgain = hub.install();
+  setGlobalDispatcher(other);
+  const wrapped = Reflect.get(globalThis, older);
+  uninstallAgain();
+  assert.equal(getGlobalDispatcher(), other);
+  assert.equal(Reflect.get(globalThis, older), wrapped);
+});
 
 test("calling an uninstall function twice does not uninstall another hub", async t => {
   const before = getGlobalDispatcher();

@@ -27,9 +27,7 @@ export function toOutgoingRequest(
 ): OutgoingRequest {
   checkCall(call);
   const nowUs = time.monotonicUs();
-  const origin = hostNames.lastOriginIfEqual(
-    typeof options.origin === "string" ? options.origin : (options.origin?.origin ?? ""),
-  );
+  const origin = hostNames.lastOriginIfEqual(originOf(options));
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
   const { fetchCall } = call;
   const headers = flatHeaders(options.headers);
@@ -57,6 +55,11 @@ export function toOutgoingRequest(
     retryDelayMs: 0,
     observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
   };
+}
+
+/** The origin that undici's options give as a text or URL. */
+export function originOf({ origin }: Dispatcher.DispatchOptions): string {
+  return typeof origin === "string" ? origin : (origin?.origin ?? "");
 }
 
 /**

@@ -53,6 +53,47 @@ test("the bytes are those at the time of the call", async t => {
   );
 });
 
+test("a form, headers and a URL that the caller changes after the call are sent as they were", async t => {
+  const { received, url, hub } = await world(t);
+  const target = new URL(url);
+  const params = new URLSearchParams({ page: "1" });
+  const headers: Record<string, string> = { "content-type": "a/1" };
+  const pending = hub.fetch(target, { method: "POST", body: params, headers, idempotent: true });
+  params.set("page", "1000");
+  headers["content-type"] = "a/1000";
+  target.port = "1";
+  await pending;
+  assert.deepEqual(received, [
+    { body: "page=1", type: "a/1" },
+    { body: "page=1", type: "a/1" },
+  ]);
+});
+
+test("the headers of a Request are sent with a body that replaces its own", async t => {
+  const { received, url, hub } = await world(t);
+  const request = new Request(url, { method: "POST", headers: { "content-type": "a/b" } });
+  await hub.fetch(request, { body: "text", idempotent: true });
+  assert.deepEqual(received[1], { body: "text", type: "a/b" });
+});
+
+test("a call whose body is still being read is sent although the hub is being closed", async t => {
+  const { received, url, hub } = await world(t);
+  const pending = hub.fetch(url, { method: "PUT", body: "text", idempotent: true });
+  const closed = hub.close();
+  assert.equal((await pending).status, 200);
+  await closed;
+  assert.equal(received.length, 2);
+});
+
+test("a call whose body is still being read is not sent after destroy", async t => {
+  const { received, url, hub } = await world(t);
+  const pending = hub.fetch(url, { method: "PUT", body: "text", idempotent: true });
+  const refused = assert.rejects(pending, { name: "HubClosedError" });
+  await hub.destroy();
+  await refused;
+  assert.equal(received.length, 0);
+});
+
 test("hub.with and the defaults of the hub mark calls of fetch as idempotent too", async t => {
   const { received, url, hub } = await world(t);
   const { status } = await hub.with({ idempotent: true }, () => hub.fetch(url, { method: "POST", body: "text" }));

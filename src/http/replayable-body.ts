@@ -2,20 +2,19 @@ type FetchBody = NonNullable<RequestInit["body"]>;
 
 /** The body of an idempotent call of fetch. fetch itself turns every body into a stream that can be read only once. */
 export interface ReplayableBody {
-  /** The body to pass to fetch. A form is already encoded, because each encoding has another boundary. */
-  readonly fetchBody: FetchBody;
+  /** The media type that fetch would send; null for none. */
+  readonly contentType: string | null;
   /** The bytes that each attempt sends. */
-  readonly bytes: Uint8Array;
+  readonly bytes: Promise<Uint8Array>;
 }
 
 /** Reads a body that is in memory or in a file; undefined for a stream, which cannot be read twice. */
-export async function replayableBody(body: FetchBody): Promise<ReplayableBody | undefined> {
+export function replayableBody(body: FetchBody): ReplayableBody | undefined {
   if (!isRereadable(body)) return undefined;
-  // Copies the bytes at once: the caller may change its buffer after the call.
+  // Buffers are copied and forms encoded now: the caller may change them after the call.
   const encoded = new Response(body);
-  if (!(body instanceof FormData)) return { fetchBody: body, bytes: new Uint8Array(await encoded.arrayBuffer()) };
-  const form = await encoded.blob();
-  return { fetchBody: form, bytes: new Uint8Array(await form.arrayBuffer()) };
+  const bytes = encoded.arrayBuffer().then(buffer => new Uint8Array(buffer));
+  return { contentType: encoded.headers.get("content-type"), bytes };
 }
 
 function isRereadable(body: FetchBody): boolean {

@@ -3,7 +3,8 @@
  * Rounded up, so that a wait of the printed duration is always long enough. Pass `Math.floor` for an upper limit.
  */
 export function formatWait(ms: number, round: (value: number) => number = Math.ceil): string {
-  if (ms < 1000) return `${round(ms)} ms`;
-  if (ms < 10_000) return `${(round(ms / 100) / 10).toFixed(1)} s`;
-  return `${round(ms / 1000)} s`;
+  const wholeMs = round(ms);
+  if (wholeMs < 1000) return `${wholeMs} ms`;
+  const tenths = round(ms / 100);
+  return tenths < 100 ? `${(tenths / 10).toFixed(1)} s` : `${round(ms / 1000)} s`;
 }

@@ -112,6 +112,18 @@ test("no file and no path makes it throw or take long", () => {
   assert.equal(allows(hostile, `/${"a".repeat(4000)}`), true);
 });
 
+test("a group with very many names and rules applies to each of its names", () => {
+  const rules = "disallow: /private\n".repeat(12_000);
+  const text = `user-agent: *\n${"user-agent: a\n".repeat(10_000)}user-agent: docstokg\n${rules}`;
+  assert.equal(allows(text, "/private"), false);
+  assert.equal(allows(text.replace("docstokg", "b"), "/private"), false);
+  assert.equal(allows(text, "/public"), true);
+});
+
+test("a path that begins with two slashes is a path", () => {
+  assert.equal(allows("user-agent: *\ndisallow: //private/", "//private/x"), false);
+});
+
 test("Crawl-delay is read from the group of the product, or of * when there is none", () => {
   const delay = (text: string, product = "docstokg") => robotsFor(product, 200, text).crawlDelayS;
   const both =

@@ -53,33 +53,32 @@ interface RobotsGroup {
 function groupFor(product: string, text: string): RobotsGroup {
   const own: RobotsGroup = { rules: [], crawlDelayS: undefined };
   const wildcard: RobotsGroup = { rules: [], crawlDelayS: undefined };
-  const groupsOf = (names: readonly string[]) => [
-    ...(names.includes(product) ? [own] : []),
-    ...(names.includes("*") ? [wildcard] : []),
-  ];
   let isNamed = false;
-  let agents: string[] = [];
+  /** Of `own` and `wildcard`, those that the next rules belong to. */
+  const current = new Set<RobotsGroup>();
   let isInRules = false;
   for (const line of text.replace(/^\ufeff/, "").split(/\r\n|\r|\n/)) {
     const [, field = "", value = ""] = /^\s*([A-Za-z-]+)\s*:\s*([^#]*)/.exec(line) ?? [];
     const name = field.toLowerCase();
     if (name === "user-agent") {
       // Consecutive names belong to one group; a name after a rule starts the next group.
-      if (isInRules) agents = [];
+      if (isInRules) current.clear();
       isInRules = false;
       const agent = productIn(value);
-      agents.push(agent);
-      isNamed ||= agent === product;
+      if (agent === "*") current.add(wildcard);
+      if (agent !== product) continue;
+      current.add(own);
+      isNamed = true;
     } else if (name === "crawl-delay") {
       isInRules = true;
       const delayS = /^\d{1,9}(?:\.\d{1,9})?$/.test(value.trim()) ? Number(value) : 0;
-      for (const group of groupsOf(agents)) if (delayS > (group.crawlDelayS ?? 0)) group.crawlDelayS = delayS;
+      for (const group of current) if (delayS > (group.crawlDelayS ?? 0)) group.crawlDelayS = delayS;
     } else if (name === "allow" || name === "disallow") {
       isInRules = true;
       const pattern = normalized(value.trim());
       if (pattern === "") continue;
       const rule = { isAllowed: name === "allow", pattern };
-      for (const { rules } of groupsOf(agents)) if (rules.length < RULES_MAX) rules.push(rule);
+      for (const { rules } of current) if (rules.length < RULES_MAX) rules.push(rule);
     }
   }
   return isNamed ? own : wildcard;
@@ -127,7 +126,8 @@ function matches(pattern: string, path: string): boolean {
 }
 
 function pathOf(target: string): string {
-  const url = URL.parse(target, "https://example.org");
+  // A path may begin with two slashes, which must not count as the beginning of a host.
+  const url = URL.parse(target.startsWith("/") ? `https://example.org${target}` : target, "https://example.org");
   return url === null ? "/" : normalized(`${url.pathname}${url.search}`);
 }
 

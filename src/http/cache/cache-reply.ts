@@ -80,7 +80,7 @@ const NOT_CACHED: StoredHead = {
   headers: { "content-type": "text/plain" },
 };
 const NOT_CACHED_BODY = Buffer.from(
-  "docstokg: not in the cache, and this request may not use the network (offline or only-if-cached)\n",
+  "docstokg: the cache has no response that may be served, and this request may not use the network (offline or only-if-cached)\n",
 );
 
 /** The 504 for a request that may only be answered from the cache. */

@@ -35,6 +35,18 @@ for (const [name, options] of Object.entries(KEY_OPTIONS))
     assert.equal(held.length, 2);
   });
 
+for (const timeout of ["headersTimeout", "bodyTimeout"] as const)
+  test(`a call does not join a request with another ${timeout}, and joins one with the same`, async t => {
+    const { held, server, arrived, hub } = await heldServer(t);
+    const calls = [{}, { [timeout]: 30_000 }, {}, { [timeout]: 30_000 }, { [timeout]: 40_000 }];
+    const answers = calls.map(async options => (await hub.request(server.origin, options)).body.text());
+    await arrived(3);
+    await until(() => hub.snapshot().calls === 5);
+    for (const response of held) response.setHeader("cache-control", "max-age=60").end("body");
+    assert.deepEqual(await Promise.all(answers), Array(5).fill("body"));
+    assert.equal(held.length, 3);
+  });
+
 test("a call does not join a request whose responses are judged by another function", async t => {
   const { held, get, arrived } = await heldServer(t);
   const answers = [get(), get({ outcome: () => "success" })];

@@ -145,6 +145,8 @@ export class ResponseCache {
     if (this.#coalesced.has(key)) return;
     const background: OutgoingRequest = {
       ...request,
+      // The response to a HEAD could not replace the stored body.
+      method: "GET",
       cause: "refresh",
       startedUs: this.#time.monotonicUs(),
       signalSinceUs: undefined,

@@ -60,17 +60,20 @@ const ORDINARY_NAMES: ReadonlySet<string> = new Set(
 );
 
 /**
- * Requests with the same key are identical: their URLs, headers and roles are equal, and so are the call options that
- * decide which limits and circuits apply, and whether the response is retried, stored or replaced by a stale one. URL and
- * headers are compared with their identification: after a reload, a request with another API key must not join.
+ * Requests with the same key may be sent as one. Their URLs, headers, roles and timeouts are equal, and so are the call
+ * options that decide which limits and circuits apply, and whether the response is retried, stored or replaced by a stale
+ * one. URL and headers are compared with their identification: after a reload, a request with another API key must not
+ * join. The method is not in the key, because only GETs are sent as one.
  */
 export function coalescingKey(request: OutgoingRequest, identity: CallerIdentity): string {
   const { role, origin, call } = request;
   const { path, headers } = identity.apply(request);
   const key = `${role} ${origin}${path}\n${headers.join("\n")}`;
+  const { headersTimeout, bodyTimeout } = request.options;
+  const timeouts = headersTimeout == null && bodyTimeout == null ? "" : `\n${headersTimeout} ${bodyTimeout}`;
   const options = KEY_OPTIONS.filter(name => call[name] !== undefined);
-  if (options.length === 0) return key;
-  return `${key}\n\n${JSON.stringify(options.map(name => [name, String(call[name])]))}`;
+  if (options.length === 0) return `${key}${timeouts}`;
+  return `${key}${timeouts}\n\n${JSON.stringify(options.map(name => [name, String(call[name])]))}`;
 }
 
 /** The options in the key. `outcome`, a function, and the time limits are compared when a request joins another one. */

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest } from "node:http";
-import { urlHost } from "../../core/text/host.ts";
 import { isOwnSocket, ownDispatch } from "../wire/own-sockets.ts";
+import { BypassedHosts } from "./bypassed-hosts.ts";
 import { isTaken } from "./node-hooks.ts";
 
 /** A request that did not go through the hub although one is installed. */
@@ -17,16 +17,13 @@ interface UndiciRequest {
   readonly origin?: string | URL | undefined;
 }
 
-/** How many hosts are reported. The cause of further ones is probably the same. */
-const HOSTS_MAX = 100;
-
 /**
  * Finds requests that bypass an installed hub: their client has its own dispatcher or agent, or another module has
  * replaced the global dispatcher later. Each host is reported once.
  */
 export class BypassDetector {
   readonly #onBypass: (request: BypassedRequest) => void;
-  readonly #hosts = new Set<string>();
+  readonly #hosts = new BypassedHosts();
   /** The stacks in which requests of undici were made; undefined after the first report. */
   #stacks: WeakMap<object, string> | undefined = new WeakMap();
 
@@ -69,9 +66,8 @@ export class BypassDetector {
   };
 
   #report(client: BypassedRequest["client"], origin: string, stack: string | undefined): void {
-    const host = hostOf(origin);
-    if (host === undefined || this.#hosts.has(host) || this.#hosts.size >= HOSTS_MAX) return;
-    this.#hosts.add(host);
+    const host = this.#hosts.add(origin);
+    if (host === undefined) return;
     // Only the first stack is shown, and collecting one for each request would cost time.
     this.#stacks = undefined;
     this.#onBypass({ host, client, stack });
@@ -94,13 +90,4 @@ function callerStack(): string {
     .filter(frame => !UNINTERESTING.test(frame))
     .slice(0, FRAMES_SHOWN)
     .join("\n");
-}
-
-function hostOf(origin: string): string | undefined {
-  try {
-    return urlHost(origin).host;
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
 }

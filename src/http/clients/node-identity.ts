@@ -2,13 +2,19 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { NodeTarget } from "./node-target.ts";
 
-/** Adds the identification that the host wants. A request whose headers are already rendered is sent as it is. */
-export function addIdentity(request: ClientRequest, target: NodeTarget, identity: CallerIdentity): void {
+type Target = Pick<NodeTarget, "origin" | "writtenPath">;
+
+/**
+ * Adds the identification that the host wants; to a request for a proxy, only the User-Agent. A request whose headers are
+ * already rendered is sent as it is.
+ */
+export function addIdentity(request: ClientRequest, target: Target, identity: CallerIdentity): void {
   if (request.headersSent) return;
   const given = request.getHeaders();
   const headers = Object.entries(given).flatMap(([name, value]) => [name, String(value)]);
-  const identified = identity.apply({ ...target, headers });
-  if (identified.path !== target.path && request.path === target.path) request.path = identified.path;
+  const { origin, writtenPath } = target;
+  const identified = identity.apply({ origin, path: writtenPath, headers });
+  if (identified.path !== writtenPath) request.path = identified.path;
   for (let at = 0; at + 1 < identified.headers.length; at += 2) {
     const [name = "", value = ""] = [identified.headers[at], identified.headers[at + 1]];
     if (headers[at] !== name || headers[at + 1] !== value) request.setHeader(name, value);
@@ -28,10 +34,14 @@ export function addMissingHeaders(request: ClientRequest, fields: readonly strin
  * Removes from the Location of a redirect what `addIdentity` has added, because the client itself follows the redirect.
  * Throws a RedirectError when the key is in a part of the Location from which it cannot be removed.
  */
-export function scrubLocation(response: IncomingMessage, target: NodeTarget, identity: CallerIdentity): void {
+export function scrubLocation(
+  response: IncomingMessage,
+  { origin, writtenPath }: Target,
+  identity: CallerIdentity,
+): void {
   const { statusCode: status = 0, statusMessage: statusText = "", headers, rawHeaders } = response;
   const head = { status, statusText, headers, rawHeaders };
-  const clean = identity.scrub(head, target);
+  const clean = identity.scrub(head, { origin, path: writtenPath });
   if (clean === head) return;
   const location = String(clean.headers["location"]);
   response.headers.location = location;

@@ -102,7 +102,7 @@ for (const [way, optionsFor] of Object.entries(WAYS)) {
 
   test(`${way}: a refusal is the error of the request, with host and time, and nothing is sent`, async t => {
     const server = await serve(t, (_, response) => response.end());
-    const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE", { max_delay_ms: 0 }) });
+    const { hub } = await hubOnFakeTime(t, { limits: rates("1/MINUTE"), defaults: { maxWaitMs: 0 } });
     const options = optionsFor(hub, t);
     await bodyOf(http.get(server.origin, options));
     const error = await errorOf(http.get(server.origin, options));
@@ -429,6 +429,24 @@ test("the identification of the host is added, and removed from the redirect tha
   const named = { agent, headers: { "user-agent": "mine/1" } };
   (await responseOf(http.get(`${server.origin}/search`, named))).resume();
   assert.equal(server.requests[2]?.headers["user-agent"], "mine/1");
+});
+
+test("a proxy gets no key of the host in the URL, because the connection to it is not encrypted", async t => {
+  const proxy = await serve(t, (request, response) =>
+    response.writeHead(302, { location: `${request.url}?api_key=k3y-of-ours` }).end(),
+  );
+  const own = { query: { api_key: "{A_KEY}" }, headers: { authorization: "Bearer {A_KEY}" } };
+  const identities = { hosts: { "api.example.org": own } };
+  const hub = await createHub({ env: { A_KEY: "k3y-of-ours" }, policy: { identities } });
+  t.after(() => hub.destroy());
+  t.after(hub.install());
+  const path = "https://api.example.org/works";
+  const response = await responseOf(http.get({ port: proxy.port, host: "127.0.0.1", path }));
+  response.resume();
+  assert.equal(proxy.requests[0]?.url, path);
+  assert.equal(proxy.requests[0]?.headers.authorization, undefined);
+  assert.match(proxy.requests[0]?.headers["user-agent"] ?? "", /^docstokg\//);
+  assert.equal(response.headers.location, `${path}?api_key=k3y-of-ours`, "a key that the hub did not send is kept");
 });
 
 test("private addresses are refused where the hub refuses them, by address and by name", async t => {

@@ -33,6 +33,7 @@ export interface NodeRequestPlan {
   readonly origin: string;
   readonly host: string;
   readonly path: string;
+  readonly writtenPath: string;
   readonly call: CallOptions;
   /** Called when the request gets its socket, before it writes; may destroy the socket. */
   readonly onSocket: ((socket: Socket) => void) | undefined;

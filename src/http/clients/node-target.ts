@@ -12,6 +12,8 @@ export interface NodeTarget {
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
+  /** As it is written: the path and query, or the complete URL for a proxy. */
+  readonly writtenPath: string;
 }
 
 /**
@@ -26,12 +28,12 @@ export function nodeTarget(request: ClientRequest, options: NodeRequestOptions):
   // Sent to a proxy, which passes it on to this URL.
   if (/^https?:\/\//i.test(path)) {
     const url = new URL(path);
-    return { origin: url.origin, path: `${url.pathname}${url.search}` };
+    return { origin: url.origin, path: `${url.pathname}${url.search}`, writtenPath: path };
   }
   // A URL has no zone (`fe80::1%eth0`): the address has the same limits on every interface.
   const name = host.includes(":") && !host.startsWith("[") ? `[${host.replace(/%.*/s, "")}]` : host;
   const port = options.port || options.defaultPort || portInHostField(request);
-  return { origin: new URL(`${protocol}//${name}${port ? `:${port}` : ""}`).origin, path };
+  return { origin: new URL(`${protocol}//${name}${port ? `:${port}` : ""}`).origin, path, writtenPath: path };
 }
 
 /** For a request without an agent, whose options are not known. */

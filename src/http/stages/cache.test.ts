@@ -217,7 +217,7 @@ test("only-if-cached and offline never use the network", async t => {
     {
       status: 504,
       verdict: "docstokg; detail=offline",
-      text: "docstokg: not in the cache, and this request may not use the network (offline or only-if-cached)\n",
+      text: "docstokg: the cache has no response that may be served, and this request may not use the network (offline or only-if-cached)\n",
     },
   );
   await get();
@@ -227,6 +227,28 @@ test("only-if-cached and offline never use the network", async t => {
   assert.equal((await get("/", { offline: true })).text, "body 1", "an offline call gets a stale response");
   assert.equal((await get("/", { offline: true, role: "artifact" })).status, 504);
   assert.equal(server.requests.length, 1);
+});
+
+for (const control of ["no-cache", "max-age=0, must-revalidate"])
+  test(`an offline call gets a stored response with ${control}`, async t => {
+    const { server, get } = await world(t, tagged(control));
+    const { text } = await get();
+    const offline = await get("/", { offline: true });
+    assert.deepEqual([offline.status, offline.text], [200, text]);
+    assert.equal(server.requests.length, 1);
+  });
+
+test("a HEAD within stale-while-revalidate refreshes the stored body with a GET", async t => {
+  const { time, server, get, hub } = await world(t, (_, response, number) =>
+    response.setHeader("cache-control", "max-age=60, stale-while-revalidate=600").end(`body ${number}`),
+  );
+  await get();
+  await time.advance(61_000);
+  assert.equal((await get("/", { method: "HEAD" })).text, "");
+  await until(() => server.requests.length === 2 && hub.snapshot().inFlight === 0);
+  assert.equal(server.requests[1]?.method, "GET");
+  assert.equal((await get()).text, "body 2");
+  assert.equal(server.requests.length, 2);
 });
 
 test("offline never uses the network without a cache either", async t => {

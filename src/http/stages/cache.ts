@@ -39,8 +39,7 @@ export function cacheStage({ store, ...deps }: CacheStageDeps, next: SendRequest
 
 function withCallOptions(control: RequestControl, { offline, cacheLifetimeMs: ownLifetimeMs }: CallOptions) {
   if (!offline && ownLifetimeMs === undefined) return control;
-  // RFC 9111 allows a disconnected cache to serve stale responses.
-  return { ...control, ownLifetimeMs, ...(offline && { onlyIfCached: true, maxStaleS: Number.POSITIVE_INFINITY }) };
+  return { ...control, ownLifetimeMs, ...(offline && { onlyIfCached: true, acceptsAnyAge: true }) };
 }
 
 function mayUseCache({ role, method, headers, body, options }: OutgoingRequest, { noStore }: RequestControl): boolean {

@@ -125,7 +125,7 @@ export class CallerIdentity {
 
   #fieldsFor({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): AddedFields {
     const known = this.#originOf(origin);
-    // A path that is a whole URL goes to a proxy, which may pass it to any host.
+    // A path that is a complete URL is for a proxy: it may lead to any host, and the connection may not be encrypted.
     if (known.hasNoIdentity || !path.startsWith("/")) return this.#userAgent;
     const identities = this.#identities.at(known.host, known.port, path, this.#routing?.find(known.name, path));
     if (identities.length === 0) return this.#userAgent;

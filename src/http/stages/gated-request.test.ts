@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
+import { once } from "node:events";
+import http, { type ServerResponse } from "node:http";
 import { test } from "node:test";
-import { hubFor, serve, until } from "../../../test/http/kit.ts";
+import { assertNothingLeft, hubFor, serve, until } from "../../../test/http/kit.ts";
 import { RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
@@ -41,6 +42,25 @@ for (const isOpen of [false, true])
     held[2]?.end("ok");
     assert.equal(await trial, "ok");
   });
+
+test("an agent that throws after the jitter of a trial call fails its request, and leaves nothing behind", async t => {
+  const time = new FakeTime();
+  const hub = await hubFor(t, { time, random: () => 0.5 });
+  class FailingAgent extends http.Agent {
+    override createConnection(): never {
+      throw new Error("no connection");
+    }
+  }
+  t.after(hub.install());
+  hub.breakers.open("127.0.0.1", { seconds: 100 });
+  hub.breakers.halfOpen("127.0.0.1");
+  const request = http.get("http://127.0.0.1:9/", { agent: new FailingAgent() });
+  const failed = once(request, "error");
+  await time.advance(1000);
+  const [error] = await failed;
+  assert.equal(error.message, "no connection");
+  assertNothingLeft(hub);
+});
 
 test("a refusal names the option that bounds the wait: maxWaitMs, or the time left of deadlineMs", async t => {
   const server = await serve(t, (_, response) => response.end());

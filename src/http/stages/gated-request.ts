@@ -131,7 +131,16 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     // The caller has ended the request between the grant and this call.
     if (this.isOver) this.releaseGrant(false);
     else if (grant.jitterMs === 0) this.#sendInTime(0, nowUs);
-    else this.#jitter = this.deps.time.setTimer(grant.jitterMs, () => this.#afterJitter(grant.jitterMs));
+    else this.#jitter = this.deps.time.setTimer(grant.jitterMs, () => this.#jitterEnded(grant.jitterMs));
+  }
+
+  #jitterEnded(jitterMs: number): void {
+    try {
+      this.#afterJitter(jitterMs);
+    } catch (error) {
+      // An agent of the client may throw. In a timer, the error would end the process.
+      this.#refused(error);
+    }
   }
 
   /** A trial call has waited for its jitter. A cooldown that began in the meantime sends it back to the gate. */

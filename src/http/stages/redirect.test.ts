@@ -51,6 +51,32 @@ test("credentials in any header are not sent to another origin, but are on the s
   assert.equal(rest["crossref-plus-api-token"], undefined);
 });
 
+test("a path that begins with two slashes names no host: a redirect stays at the server, with the credentials", async t => {
+  const other = await serve(t, (_, response) => response.end("other"));
+  const server = await serve(t, (request, response) => {
+    if (request.url?.startsWith("//")) response.writeHead(302, { location: "/login" }).end();
+    else response.end("login");
+  });
+  const hub = await hubFor(t);
+  const options = { headers: { authorization: "Bearer a" }, maxRedirections: 3 };
+  const { body } = await hub.request(`${server.origin}//127.0.0.1:${other.port}/x`, options);
+  assert.equal(await body.text(), "login");
+  assert.equal(server.requests[1]?.headers["authorization"], "Bearer a");
+  assert.equal(other.requests.length, 0);
+});
+
+test("a relative redirect of a path that is a complete URL is relative to that URL", async t => {
+  const wire = new FakeWire((handler, controller) => {
+    const isFirst = wire.origins.length === 1;
+    handler.onResponseStart?.(controller, isFirst ? 302 : 200, isFirst ? { location: "/b" } : {});
+    handler.onResponseEnd?.(controller, {});
+  });
+  const hub = await hubFor(t, { dispatcher: wire });
+  const dispatcher = hub.dispatcher({ maxRedirections: 1 });
+  await dispatcher.request({ origin: "http://proxy.example/", path: "http://far.example/a", method: "GET" });
+  assert.deepEqual(wire.origins, ["http://proxy.example/", "http://far.example"]);
+});
+
 test("a redirect loop and too many redirects are errors", async t => {
   const server = await serve(t, (request, response) => {
     const number = Number(request.url?.slice(1)) || 0;
@@ -68,6 +94,21 @@ test("hub.request follows no redirect without maxRedirections", async t => {
   const server = await serve(t, (_, response) => response.writeHead(302, { location: "/x" }).end());
   const hub = await hubFor(t);
   assert.equal((await hub.request(server.origin)).statusCode, 302);
+});
+
+test("maxRedirections does not change how fetch treats redirects", async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(302, { location: "/end" }).end();
+    else response.end("there");
+  });
+  const hub = await hubFor(t, { defaults: { maxRedirections: 5 } });
+  const url = `${server.origin}/start`;
+  assert.equal((await hub.fetch(url, { redirect: "manual" })).status, 302);
+  const { url: last, redirected } = await hub.fetch(url);
+  assert.deepEqual([last, redirected], [`${server.origin}/end`, true]);
+  await assert.rejects(hub.fetch(url, { redirect: "error" }), TypeError);
+  const dispatcher = hub.dispatcher({ maxRedirections: 5 });
+  assert.equal((await fetch(url, { redirect: "manual", dispatcher } as never)).status, 302);
 });
 
 test("a POST becomes a GET after 302 and 303, and stays a POST with its body after 307", async t => {

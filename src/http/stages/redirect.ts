@@ -12,8 +12,11 @@ export type HostOf = (origin: string) => string;
  * uses the limits of its own host. Credentials are not sent to another origin.
  */
 export function redirectStage(hostOf: HostOf, next: SendRequest): SendRequest {
-  return (request, sink) =>
-    (request.call.maxRedirections ?? 0) > 0 ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
+  return (request, sink) => {
+    const { maxRedirections = 0, fetchCall } = request.call;
+    const isFollowed = maxRedirections > 0 && fetchCall === undefined;
+    return isFollowed ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
+  };
 }
 
 class RedirectingRequest extends ResendingRequest {
@@ -60,7 +63,7 @@ class RedirectingRequest extends ResendingRequest {
    */
   #nextHop(status: number, location: string | undefined): OutgoingRequest | undefined {
     const { method, body, call } = this.#request;
-    const url = new URL(this.#request.path, this.#request.origin);
+    const url = urlOf(this.#request);
     const decision = decideRedirect({ status, location }, { url, method });
     if (decision.kind === "none") return undefined;
     if (decision.kind === "invalid") throw new RedirectError(decision.message);
@@ -83,6 +86,11 @@ class RedirectingRequest extends ResendingRequest {
     this.#visited.push(key);
     return hop;
   }
+}
+
+/** A path that is a complete URL is sent to a proxy. A path that begins with two slashes names no host. */
+function urlOf({ origin, path }: OutgoingRequest): URL {
+  return new URL(path.startsWith("/") ? `${new URL(origin).origin}${path}` : path, origin);
 }
 
 function hopKey({ method, origin, path }: OutgoingRequest): string {

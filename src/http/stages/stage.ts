@@ -9,7 +9,7 @@ import type { Dispatcher } from "undici";
 import type { CacheMode } from "../../core/cache/cache-control.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Role } from "../../policy/roles.ts";
-import type { CallOptions } from "../call-options.ts";
+import type { InnerCallOptions } from "../call-options.ts";
 import type { CallRecord } from "../call-record.ts";
 import type { AttemptCause } from "../http-events.ts";
 
@@ -28,7 +28,7 @@ export interface OutgoingRequest {
   readonly body: Dispatcher.DispatchOptions["body"];
   /** As given by the caller, for options that no stage reads. */
   readonly options: Dispatcher.DispatchOptions;
-  readonly call: CallOptions;
+  readonly call: InnerCallOptions;
   /** When the call began, in monotonic microseconds. */
   readonly startedUs: number;
   /** When the hub first saw the signal of the call, in monotonic microseconds; undefined for a call without one. */

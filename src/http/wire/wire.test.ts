@@ -378,6 +378,13 @@ test("an origin whose connections are closed is forgotten", async t => {
   assert.deepEqual(agent.stats, {});
 });
 
+test("a time limit may be a fraction of a millisecond", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const network = { headersTimeoutMs: 60_000.5, bodyTimeoutMs: 60_000.5, connectTimeoutMs: 10_000.5 };
+  const hub = await hubFor(t, { network });
+  assert.equal(await (await hub.request(server.origin)).body.text(), "ok");
+});
+
 test("a silent server fails after headersTimeoutMs", async t => {
   const { port } = await plainServer(t, () => undefined);
   const agent = wire(t, { allowPrivate: true, headersTimeoutMs: 50 });

@@ -58,8 +58,9 @@ function agentOptions(options: WireOptions): Agent.Options {
   return {
     allowH2: true,
     pipelining: 1,
-    headersTimeout: headersTimeoutMs,
-    bodyTimeout: bodyTimeoutMs,
+    // undici accepts only whole numbers.
+    headersTimeout: Math.ceil(headersTimeoutMs),
+    bodyTimeout: Math.ceil(bodyTimeoutMs),
     // undici's own limit is ten minutes: a run over thousands of hosts would run out of sockets.
     keepAliveMaxTimeout: 60_000,
     connect: markingSockets(sharingTimeouts(makeConnector(options))),

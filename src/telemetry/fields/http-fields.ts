@@ -106,8 +106,15 @@ export const HTTP_SPECS = {
     fields: { message: ["text", "reason"] },
   },
   bypassed: {
-    about: "A request was sent past the installed hub, so no limit applied to it. One event per host, at most 100.",
-    fields: { host, client: ["text", "module that sent it: `undici` or `node:http`"] },
+    about:
+      "A request was sent past the installed hub, or past `hub.fetch`, so no limit applied to it. One event per host, at most 100.",
+    fields: {
+      host,
+      client: [
+        "text",
+        "what sent it: `undici`, `node:http`, or `fetch` if the global fetch was replaced before docstokg was loaded",
+      ],
+    },
   },
   crawl_delay: {
     about: "The robots.txt of a host has a Crawl-delay: its landing and artifact requests are at least this far apart.",
