@@ -35,12 +35,21 @@ export class IdentityField {
   }
 }
 
+export type FieldPart = "query" | "headers";
+
 /** The identification of requests to one host, or to the members of one service. */
 export interface Identity {
   /** Holds for this path and the paths below it; `/` for all. */
   readonly path: string;
   /** True when the policy names the host with its port. */
   readonly namesPort: boolean;
+  /** True for a host that the file removes: it gets no field, also none of its service. */
+  readonly isRemoved: boolean;
+  /**
+   * The names of fields that are not sent, because the file removes them or a placeholder has no value. The fields of the
+   * service with these names are not sent either.
+   */
+  readonly withheld: Readonly<Record<FieldPart, readonly string[]>>;
   readonly query: readonly IdentityField[];
   /** With lower-case names. */
   readonly headers: readonly IdentityField[];
@@ -78,7 +87,7 @@ export class Identities {
 
   /** The hosts that get fields beside the User-Agent. */
   get hosts(): readonly string[] {
-    return [...this.#byHost.keys()];
+    return [...this.#byHost].filter(([, { isRemoved }]) => !isRemoved).map(([host]) => host);
   }
 
   /** The services whose members get fields. */
@@ -94,7 +103,8 @@ export class Identities {
 
   /** The identity of a canonical host by itself. A port counts only where the policy names it. */
   of(host: string, port: number): Identity | undefined {
-    return this.#byHost.get(`${host}:${port}`) ?? this.#byHost.get(host);
+    const identity = this.#entryOf(host, port);
+    return identity?.isRemoved ? undefined : identity;
   }
 
   /**
@@ -102,7 +112,7 @@ export class Identities {
    * win.
    */
   at(host: string, port: number, path: string, owner: OwningService = NO_SERVICE): readonly Identity[] {
-    return this.#matching(this.of(host, port), path, owner);
+    return this.#matching(this.#entryOf(host, port), path, owner);
   }
 
   /**
@@ -149,13 +159,18 @@ export class Identities {
   }
 
   #ofHostAndService(name: string, service: string | undefined): readonly Identity[] {
-    return [this.#ofService(service), this.#ofName(name)].filter(identity => identity !== undefined);
+    const ofHost = this.#ofName(name);
+    return ofHost?.isRemoved ? [] : [this.#ofService(service), ofHost].filter(identity => identity !== undefined);
   }
 
   /** The identity of a host as the limits name it: one of the two files may name the port, and the other not. */
   #ofName(name: string): Identity | undefined {
     const { host, port } = hostAndPort(name);
-    return this.of(host, port);
+    return this.#entryOf(host, port);
+  }
+
+  #entryOf(host: string, port: number): Identity | undefined {
+    return this.#byHost.get(`${host}:${port}`) ?? this.#byHost.get(host);
   }
 
   #ofService(service: string | undefined): Identity | undefined {
@@ -165,25 +180,29 @@ export class Identities {
   #matching(ofHost: Identity | undefined, path: string, { service, memberPath }: OwningService): readonly Identity[] {
     const ofService = this.#ofService(service);
     const found: Identity[] = [];
+    if (ofHost?.isRemoved) return found;
     if (ofService !== undefined && holdsAt(path, memberPath || "/")) found.push(ofService);
     if (ofHost !== undefined && holdsAt(path, ofHost.path)) found.push(ofHost);
     return found;
   }
 }
 
-/** The fields that requests to this host and port get, in the query and in the headers. */
+/** The fields that requests to this host and port get, in the query and in the headers. Of two with one name, the last. */
 export function sentFields(
   identities: readonly Identity[],
   host: string,
   port: number,
   isHttps: boolean,
 ): readonly [query: readonly IdentityField[], headers: readonly IdentityField[]] {
-  const merged = (part: "query" | "headers") =>
-    mergedByName(
-      identities.map(identity =>
-        identity[part].filter(field => !field.isSecret || maySendSecrets(identity, host, port, isHttps)),
-      ),
-    );
+  const merged = (part: FieldPart) => {
+    const byName = new Map<string, IdentityField>();
+    for (const identity of identities) {
+      for (const name of identity.withheld[part]) byName.delete(name);
+      const maySend = maySendSecrets(identity, host, port, isHttps);
+      for (const field of identity[part]) if (maySend || !field.isSecret) byName.set(field.name, field);
+    }
+    return [...byName.values()];
+  };
   return [merged("query"), merged("headers")];
 }
 
@@ -200,11 +219,6 @@ const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 function hostAndPort(name: string): { readonly host: string; readonly port: number } {
   const host = withoutPort(name);
   return { host, port: host === name ? HTTPS_PORT : Number(name.slice(host.length + 1)) };
-}
-
-/** Of two fields with one name, the last one. */
-function mergedByName(lists: readonly (readonly IdentityField[])[]): readonly IdentityField[] {
-  return [...new Map(lists.flat().map(field => [field.name, field])).values()];
 }
 
 function fieldsOf({ query, headers }: Identity): readonly IdentityField[] {

@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { readUserLayer } from "./file-layer.ts";
-import { Identities, type Identity } from "./identity.ts";
+import { Identities, type Identity, type IdentityField } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
 import { identitiesSchema } from "./identity-schema.ts";
 import { placeholdersOf } from "./identity-template.ts";
@@ -58,18 +58,29 @@ function filled(
 ): ReadonlyMap<string, Identity> {
   const identities = new Map<string, Identity>();
   for (const [name, entry] of Object.entries(entries)) {
-    if (entry === null) continue;
+    // A removed host is kept, because it gets no field of its service either.
+    if (entry === null && key === "services") continue;
+    const { path = "/", query: queryTemplates = {}, headers: headerTemplates = {} } = entry ?? {};
+    const query = values.fill(queryTemplates, `${key}.${name}.query`);
+    const headers = values.fill(headerTemplates, `${key}.${name}.headers`);
     identities.set(name, {
-      path: entry.path ?? "/",
+      path,
       namesPort: /:\d+$/.test(name),
-      query: values.fill(entry.query, `${key}.${name}.query`),
-      headers: values.fill(entry.headers, `${key}.${name}.headers`),
-      placeholders: [entry.query, entry.headers].flatMap(templates =>
-        Object.values(templates ?? {}).flatMap(template => (template === null ? [] : placeholdersOf(template))),
+      isRemoved: entry === null,
+      query,
+      headers,
+      withheld: { query: namesWithout(queryTemplates, query), headers: namesWithout(headerTemplates, headers) },
+      placeholders: [queryTemplates, headerTemplates].flatMap(templates =>
+        Object.values(templates).flatMap(template => (template === null ? [] : placeholdersOf(template))),
       ),
     });
   }
   return identities;
+}
+
+/** The names of the templates that give no field. */
+function namesWithout(templates: object, fields: readonly IdentityField[]): readonly string[] {
+  return Object.keys(templates).filter(name => fields.every(field => field.name !== name));
 }
 
 /**

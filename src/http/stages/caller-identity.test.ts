@@ -390,6 +390,28 @@ describe("fields of a service", () => {
     assert.equal(token(some, "https://loose.example", "/x"), "t0ken-of-ours");
   });
 
+  test("are not sent to a host that removes them, or whose own field has no value", async () => {
+    const some = await serviceIdentity({
+      "removed.portal.example": false,
+      "port.portal.example": { headers: { "x-own": "{A_KEY}" } },
+      "port.portal.example:8443": null,
+      "null.portal.example": { headers: { "X-Token": null } },
+      "unset.portal.example": { headers: { "x-token": "{NOT_SET}" } },
+      "path.portal.example": { path: "/api", headers: { "x-token": false } },
+    });
+    const sent = (host: string, path = "/") => {
+      const { path: target, headers } = some.apply(request(`https://${host}`, path));
+      return [fields(headers)["x-token"], target.includes("mail=")];
+    };
+    assert.deepEqual(sent("removed.portal.example"), [undefined, false]);
+    assert.deepEqual(sent("port.portal.example:8443"), [undefined, false]);
+    assert.deepEqual(sent("port.portal.example"), ["t0ken-of-ours", true]);
+    assert.deepEqual(sent("null.portal.example"), [undefined, true]);
+    assert.deepEqual(sent("unset.portal.example"), [undefined, true]);
+    assert.deepEqual(sent("path.portal.example", "/api/x"), [undefined, true]);
+    assert.deepEqual(sent("path.portal.example", "/x"), ["t0ken-of-ours", true]);
+  });
+
   test("are removed from the Location of a redirect to another host", async () => {
     const some = await serviceIdentity();
     const head: ResponseHead = {
