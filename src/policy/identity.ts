@@ -60,10 +60,10 @@ export interface Identity {
 /** The service that owns a request, and the path of the member that contains the request; empty for the whole host. */
 export interface OwningService {
   readonly service: string | undefined;
-  readonly memberPath: string;
+  readonly writtenPath: string;
 }
 
-const NO_SERVICE: OwningService = { service: undefined, memberPath: "" };
+const NO_SERVICE: OwningService = { service: undefined, writtenPath: "" };
 
 /** The identification of requests, by host and by service. */
 export class Identities {
@@ -154,8 +154,8 @@ export class Identities {
   }
 
   /** True when the identification of a service depends on how the path of its member is written. */
-  isSplitService({ service, memberPath }: OwningService): boolean {
-    return memberPath !== "" && this.#ofService(service) !== undefined;
+  isSplitService({ service, writtenPath }: OwningService): boolean {
+    return writtenPath !== "" && this.#ofService(service) !== undefined;
   }
 
   #ofHostAndService(name: string, service: string | undefined): readonly Identity[] {
@@ -177,11 +177,11 @@ export class Identities {
     return service === undefined ? undefined : this.#byService.get(service);
   }
 
-  #matching(ofHost: Identity | undefined, path: string, { service, memberPath }: OwningService): readonly Identity[] {
+  #matching(ofHost: Identity | undefined, path: string, { service, writtenPath }: OwningService): readonly Identity[] {
     const ofService = this.#ofService(service);
     const found: Identity[] = [];
     if (ofHost?.isRemoved) return found;
-    if (ofService !== undefined && holdsAt(path, memberPath || "/")) found.push(ofService);
+    if (ofService !== undefined && holdsAt(path, writtenPath || "/")) found.push(ofService);
     if (ofHost !== undefined && holdsAt(path, ofHost.path)) found.push(ofHost);
     return found;
   }

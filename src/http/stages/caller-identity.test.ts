@@ -328,7 +328,10 @@ describe("fields of a service", () => {
   const ratelimits = {
     extends: "none",
     services: {
-      portal: { members: ["*.portal.example", "shared.example/api", "loose.example"], total: { rates: "3/SECOND" } },
+      portal: {
+        members: ["*.portal.example", "shared.example/api", "shared.example/Web/", "loose.example"],
+        total: { rates: "3/SECOND" },
+      },
       other: { members: ["public.portal.example", "shared.example/open"], total: { rates: "3/SECOND" } },
     },
   } as const;
@@ -352,6 +355,7 @@ describe("fields of a service", () => {
       ["https://a.portal.example", "/x"],
       ["https://loose.example", "/"],
       ["https://shared.example", "/api/works?page=2"],
+      ["https://shared.example", "/Web/works"],
     ] as const) {
       const sent = some.apply(request(origin, path));
       assert.equal(fields(sent.headers)["x-token"], "t0ken-of-ours", origin);
@@ -369,9 +373,17 @@ describe("fields of a service", () => {
     }
   });
 
-  test("go to the plain path of a member only, because servers read dots and escapes differently", async () => {
+  test("go to the path of a member as the policy writes it, because servers read other spellings differently", async () => {
     const some = await serviceIdentity();
-    for (const path of ["/api/../admin", "/api/%2e%2e/admin", "//api/x", "/%61pi/x", "http://evil.example/api/x"])
+    for (const path of [
+      "/web/x",
+      "/API/x",
+      "/api/../admin",
+      "/api/%2e%2e/admin",
+      "//api/x",
+      "/%61pi/x",
+      "http://evil.example/api/x",
+    ])
       assert.equal(token(some, "https://shared.example", path), undefined, path);
   });
 
@@ -441,6 +453,8 @@ describe("fields of a service", () => {
       ["shared.example", "/api/x"],
       ["shared.example", "/%61pi/x"],
       ["shared.example", "/api/x"],
+      ["shared.example", "/Web/x"],
+      ["shared.example", "/web/x"],
     ] as const) {
       const some = new CallerIdentity({ ...policy, routing: policy.ratelimits.resolved.routing, version: "1" });
       const isSent = token(some, `https://${host}`, path) !== undefined;
