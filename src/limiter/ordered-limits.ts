@@ -71,7 +71,7 @@ export class OrderedLimits {
         return route && ordered(route, role);
       },
       hasPaths: host => limits.hasPaths(host),
-      placesOf: name => limits.placesOf(name),
+      placesOf: (name, role) => limits.placesOf(name, role),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && ordered(route, role);

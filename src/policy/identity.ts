@@ -158,6 +158,15 @@ export class Identities {
     return writtenPath !== "" && this.#ofService(service) !== undefined;
   }
 
+  /** Further paths of a host or member at which its requests get other fields than at the path of the member. */
+  otherPaths(request: OwningService & { readonly host: string }): readonly string[] {
+    return [
+      ...(this.isSplit(request.host) ? [this.#ofName(request.host)?.path ?? "/"] : []),
+      // The same path in a spelling that gets no field of the service.
+      ...(this.isSplitService(request) ? [`${request.writtenPath}/.`] : []),
+    ];
+  }
+
   #ofHostAndService(name: string, service: string | undefined): readonly Identity[] {
     const ofHost = this.#ofName(name);
     return ofHost?.isRemoved ? [] : [this.#ofService(service), ofHost].filter(identity => identity !== undefined);

@@ -39,10 +39,13 @@ export interface LimitPolicies {
   serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined;
   /** True when paths of this host have budgets of their own. */
   hasPaths(host: string): boolean;
-  /** The route of the host or service with that name; undefined for a service that the policy no longer has. */
+  /**
+   * The route that requests have whose role budget has that name. If there are no such requests any more: the route that
+   * the host has now, with another name; undefined for a service.
+   */
   routeByName(name: string, role: Role): Route | undefined;
-  /** The hosts and paths whose requests the budget with that name may have counted. Hosts of suffixes are not known. */
-  placesOf(name: string): readonly RequestPlace[];
+  /** The hosts and paths whose requests the role budget with that name counts. Hosts of suffixes are not known. */
+  placesOf(name: string, role: Role): readonly RequestPlace[];
 }
 
 /** One entry of the policy: a listed host, a service, or the defaults; each tier of it is an entry too. */

@@ -40,7 +40,7 @@ export class CrawlDelays {
       route: (host, role, path) => delayed(limits.route(host, role, path), role),
       serviceRoute: (...request) => limits.serviceRoute(...request),
       hasPaths: host => limits.hasPaths(host),
-      placesOf: name => limits.placesOf(name),
+      placesOf: (name, role) => limits.placesOf(name, role),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && delayed(route, role);
