@@ -65,6 +65,8 @@ export interface ConfiguredLimits extends LimitPolicies {
   readonly routing: Routing;
   /** The entries that decide for a host and path. */
   scopeOf(host: string, path?: string): LimitScope;
+  /** The routes that requests of a host, or of the members of a service, have: one for each set of keys that they carry. */
+  routesOf(unit: string, role: Role): readonly Route[];
   /** The route of an entry. Needs no host, so it also works for services and for the defaults. */
   routeOf(entry: ScopeEntry, role: Role): Route;
 }

@@ -7,6 +7,7 @@ import {
   roleBudgetPolicy,
   strictestPolicy,
 } from "./budget-policy.ts";
+import { budgetUnitOf } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
@@ -36,7 +37,7 @@ import { RequestPlaces } from "./request-places.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceMembers } from "./service-members.ts";
-import { serviceName, serviceOfName, tierName, tiersOfName, withoutTier } from "./service-name.ts";
+import { serviceName, tierName } from "./service-name.ts";
 import { Tiers } from "./tiers.ts";
 
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
@@ -129,7 +130,7 @@ class PolicyLimits implements ConfiguredLimits {
       const route = this.routeByName(common, role);
       return route?.roleBudget.isPerPartition ? { ...route, name } : undefined;
     }
-    const { service, host, path, tiers } = this.#unitOf(name);
+    const { service, host, path, tiers } = budgetUnitOf(name);
     if (host !== undefined) {
       const routed = this.routing.find(host, path);
       const scope = this.#scopeOf(routed, path);
@@ -148,7 +149,7 @@ class PolicyLimits implements ConfiguredLimits {
 
   placesOf(nameOrPartition: string, role: Role): readonly RequestPlace[] {
     const name = commonName(nameOrPartition);
-    const { service, host, path } = this.#unitOf(name);
+    const { service, host, path } = budgetUnitOf(name);
     if (host === undefined)
       return this.#places
         .ofService(service)
@@ -189,6 +190,13 @@ class PolicyLimits implements ConfiguredLimits {
     };
   }
 
+  routesOf(unit: string, role: Role): readonly Route[] {
+    const { host, service } = budgetUnitOf(unit);
+    const places = host === undefined ? this.#places.ofService(service) : this.#places.ofHost(host);
+    const routes = places.map(({ routed, path }) => this.#hostRoute(routed, this.#scopeOf(routed, path), role));
+    return [...new Map(routes.map(route => [route.name, route])).values()];
+  }
+
   routeOf({ scope, name = "" }: ScopeEntry, role: Role): Route {
     return routeIn(this.#budgetsOf(this.#roleScope(scope, role)), role, name);
   }
@@ -202,18 +210,6 @@ class PolicyLimits implements ConfiguredLimits {
 
   #serviceOptions(service: string) {
     return Object.hasOwn(this.#document.services, service) ? this.#document.services[service] : undefined;
-  }
-
-  /** The parts of the name of a role budget. A service with `per_host` has one for each host, `service <name>:<host>`. */
-  #unitOf(name: string): BudgetUnit {
-    const tiers = tiersOfName(name);
-    const unit = withoutTier(name);
-    const service = serviceOfName(unit);
-    if (service === undefined) return { host: unit, tiers };
-    const colon = service.indexOf(":");
-    if (colon < 0) return { service, tiers };
-    const [host, path] = splitAtPath(service.slice(colon + 1));
-    return { service: service.slice(0, colon), host, path, tiers };
   }
 
   #scopeOf(routed: RoutedRequest, path: string | undefined): LimitScope {
@@ -301,12 +297,6 @@ class PolicyLimits implements ConfiguredLimits {
 
 const DEFAULTS: LimitScope = {};
 
-/** The host or service of a role budget; both for a service with `per_host`. */
-type BudgetUnit = { readonly tiers: readonly string[]; readonly path?: string | undefined } & (
-  | { readonly host: string; readonly service?: string | undefined }
-  | { readonly service: string; readonly host?: undefined }
-);
-
 function entryName({ service, listed = [], tiers = [] }: LimitScope): string | undefined {
   const name = listed.at(-1) ?? (service === undefined ? undefined : serviceName(service));
   return name === undefined ? undefined : tierName(name, tiers);
@@ -318,11 +308,6 @@ function routeIn({ name, rolePolicies, above }: ScopeBudgets, role: Role, host: 
 
 function hasKeys(limits: object | undefined): boolean {
   return limits !== undefined && Object.keys(limits).length > 0;
-}
-
-function splitAtPath(text: string): readonly [host: string, path: string | undefined] {
-  const slash = text.indexOf("/");
-  return slash < 0 ? [text, undefined] : [text.slice(0, slash), text.slice(slash)];
 }
 
 function aimdPolicy(options: ParsedAimd): AimdPolicy {
