@@ -4,7 +4,7 @@ import type { Route, ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { ROLES, type Role } from "./roles.ts";
-import { serviceName } from "./service-name.ts";
+import { serviceName, withoutTier } from "./service-name.ts";
 
 /** `enforce` applies a limit; `shadow` only reports what it would have done. */
 export type PolicyMode = "enforce" | "shadow";
@@ -168,9 +168,10 @@ function rowsOf(
     };
   });
   const { name: metadataName, above } = routeOf("metadata");
-  const totals = above.map(({ name, policy: total }, index) => ({
-    host: shown ?? metadataName,
-    role: index === 0 ? "total" : `total of ${name}`,
+  const host = shown ?? metadataName;
+  const totals = above.map(({ name, policy: total }) => ({
+    host,
+    role: withoutTier(name) === withoutTier(host) ? "total" : `total of ${name}`,
     ...budgetCells(total),
     backend,
     aimd: resolved.aimd.enabled,
