@@ -118,13 +118,13 @@ test("explain names the source of each unit of costs, and a unit is inherited by
 
 test("explain of a name from a snapshot has the values with the keys in that name", async () => {
   const policy = await loadPolicy({ env: { NCBI_API_KEY: "abcdefgh" }, mailto: "you@example.org" });
-  const valueOf = (name: string, field: string) =>
+  const valueAt = (name: string, field: string) =>
     explainTarget(policy, name, "metadata").find(value => value.field === field)?.value;
   const total = "service ncbi total.rates";
-  assert.equal(valueOf("service ncbi with NCBI_API_KEY", total), "10/SECOND");
-  assert.equal(valueOf("service ncbi with NCBI_API_KEY#0123456789abcdef", total), "10/SECOND");
-  assert.equal(valueOf("service ncbi", total), "3/SECOND");
-  assert.equal(valueOf("eutils.ncbi.nlm.nih.gov", total), "10/SECOND");
+  assert.equal(valueAt("service ncbi with NCBI_API_KEY", total), "10/SECOND");
+  assert.equal(valueAt("service ncbi with NCBI_API_KEY#0123456789abcdef", total), "10/SECOND");
+  assert.equal(valueAt("service ncbi", total), "3/SECOND");
+  assert.equal(valueAt("eutils.ncbi.nlm.nih.gov", total), "10/SECOND");
   const { roleBudget } = policy.ratelimits.resolved.route("api.crossref.org", "metadata");
-  assert.equal([valueOf("api.crossref.org with mailto", "rates")].flat().join(), roleBudget.labels.join());
+  assert.equal([valueAt("api.crossref.org with mailto", "rates")].flat().join(), roleBudget.labels.join());
 });

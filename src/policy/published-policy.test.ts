@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explainPolicy } from "./explanation.ts";
+import { explainPolicy, explainSettings } from "./explanation.ts";
 import { loadPolicy } from "./load.ts";
 import { loadPublishedPolicy, publishedPolicyOf } from "./published-policy.ts";
 import { ROLES } from "./roles.ts";
@@ -52,12 +52,16 @@ test("a published policy has the same tiers, also at hosts that remove a key of 
     );
 });
 
-test("the address of a store is not published", async () => {
+test("the address of a store is not published, but what happens while it is away is", async () => {
   const policy = await loadPolicy({
     env: { DOCSTOKG_RLIMIT_BACKEND: "redis", DOCSTOKG_RLIMIT_DSN: "redis://me:secret@host.example:6379" },
+    ratelimits: { backend: { when_store_away: "wait" } },
     breakers: { advanced: { cooldown_store: { backend: "redis", dsn: "redis://me:secret@host.example:6379" } } },
   });
-  assert.doesNotMatch(JSON.stringify(publishedPolicyOf(policy)), /secret|host\.example/);
+  const text = JSON.stringify(publishedPolicyOf(policy));
+  assert.doesNotMatch(text, /secret|host\.example/);
+  const settings = explainSettings(loadPublishedPolicy(JSON.parse(text)) ?? assert.fail("no policy"));
+  assert.equal(settings.find(({ field }) => field === "backend.when_store_away")?.value, "wait");
 });
 
 test("a policy of thousands of hosts is not published", async () => {

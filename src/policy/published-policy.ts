@@ -63,7 +63,8 @@ function publishedAssignments(assignments: readonly Assignment[]): readonly Publ
 
 /** The address of a store may contain a password, and the reader has the store already. */
 function isStore([first, second]: readonly string[]): boolean {
-  return first === "backend" || (first === "advanced" && second === "cooldown_store");
+  if (first === "backend") return second !== "when_store_away" && second !== "fleet_size";
+  return first === "advanced" && second === "cooldown_store";
 }
 
 function toAssignment([path, value, where]: PublishedAssignment): Assignment {
