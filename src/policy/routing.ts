@@ -46,8 +46,8 @@ interface KnownHost {
   readonly name: string;
   /** The tables that may contain it, most specific first. */
   readonly tables: readonly MembersByPath[];
-  /** True when its paths belong to different services. */
-  readonly isSplit: boolean;
+  /** The length of the longest path that is a member; 0 if its paths belong to one service. */
+  readonly longestPath: number;
   /** Its requests, by the path of the member that contains them. */
   readonly parts: Map<string, RoutedRequest>;
 }
@@ -76,19 +76,19 @@ export class Routing {
    * the same entries usually get the same object.
    */
   find(text: string, path = ""): RoutedRequest {
-    const { name, tables, isSplit, parts } = this.#known.get(text) ?? this.#lookUp(text);
-    const match = isSplit ? firstMatch(tables, normalizedPath(path)) : undefined;
+    const { name, tables, longestPath, parts } = this.#known.get(text) ?? this.#lookUp(text);
+    const match = longestPath > 0 ? firstMatch(tables, normalizedPath(path), longestPath) : undefined;
     const part = match?.member.path ?? "";
     const found = parts.get(part);
     if (found !== undefined) return found;
-    const routed = this.#route(name, tables, match ?? firstMatch(tables, ""));
+    const routed = this.#route(name, tables, match ?? firstMatch(tables, "", 0));
     parts.set(part, routed);
     return routed;
   }
 
   /** True when paths of this host belong to services of their own. */
   hasPaths(text: string): boolean {
-    return (this.#known.get(text) ?? this.#lookUp(text)).isSplit;
+    return (this.#known.get(text) ?? this.#lookUp(text)).longestPath > 0;
   }
 
   /** Whether the policy names this canonical host, under `hosts` or as a member. */
@@ -126,7 +126,8 @@ export class Routing {
   #lookUp(text: string): KnownHost {
     const name = canonicalHost(text);
     const tables = this.#tablesOf(name, withoutPort(name));
-    const known = { name, tables, isSplit: tables.some(hasPaths), parts: new Map() };
+    const longestPath = Math.max(0, ...tables.map(longestIn));
+    const known = { name, tables, longestPath, parts: new Map() };
     if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
     this.#known.set(text, known);
     return known;
@@ -150,9 +151,9 @@ export class Routing {
   }
 }
 
-function firstMatch(tables: readonly MembersByPath[], path: string): Match | undefined {
+function firstMatch(tables: readonly MembersByPath[], path: string, longestPath: number): Match | undefined {
   for (const table of tables) {
-    for (const at of pathsAbove(path)) {
+    for (const at of pathsAbove(path, longestPath)) {
       const member = table.get(at);
       if (member !== undefined) return { member, table };
     }
@@ -162,8 +163,10 @@ function firstMatch(tables: readonly MembersByPath[], path: string): Match | und
   return undefined;
 }
 
-function hasPaths(table: MembersByPath): boolean {
-  return table.size > (table.has("") ? 1 : 0);
+function longestIn(table: MembersByPath): number {
+  let longest = 0;
+  for (const path of table.keys()) longest = Math.max(longest, path.length);
+  return longest;
 }
 
 /** A canonical host without its port. The colons of an IPv6 address are inside brackets. */
