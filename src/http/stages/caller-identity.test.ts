@@ -463,10 +463,15 @@ describe("fields of a service", () => {
     assert.equal(totalAt(await load({ extends: "none" }), "a.portal.example", "/x"), "3/SECOND");
   });
 
-  test("of a service that the limits do not have are an error with a suggestion", async () => {
+  test("of a service that the limits do not have, or that has no members, are an error with a suggestion", async () => {
     await assert.rejects(
       loadPolicy({ ratelimits, identities: { services: { portals: { query: { a: "{tool}" } } } } }),
       /services\.portals: ratelimits\.yaml has no service of this name; did you mean portal\?/,
+    );
+    const own = { per_host: true, metadata: { rates: "1/SECOND" } } as const;
+    await assert.rejects(
+      loadPolicy({ ratelimits: { services: { own } }, identities: { services: { own: { query: { a: "{tool}" } } } } }),
+      /services\.own: a service with per_host has no members to send fields to; name its hosts under hosts/,
     );
   });
 });
