@@ -116,8 +116,8 @@ export class Identities {
   }
 
   /**
-   * Whether requests to a host and path carry the value of a placeholder. A host without a port is the https one, and at
-   * every port the scheme is https.
+   * Whether requests to a host and path carry the value of a placeholder. `name` is the host as the limits name it:
+   * without a port the standard port of https is meant. The scheme is assumed to be https at every port.
    */
   sends(name: string, path: string, owner: OwningService, placeholder: string): boolean {
     const { host, port } = hostAndPort(name);
@@ -215,7 +215,10 @@ export function sentFields(
   return [merged("query"), merged("headers")];
 }
 
-/** Another port of the host may belong to another service, which must not get the key. */
+/**
+ * Another port of the host may belong to another service, which must not get the key. This machine is an exception, so
+ * that a key can be sent to a local server of a test or a proxy at any port.
+ */
 function maySendSecrets({ namesPort }: Identity, host: string, port: number, isHttps: boolean): boolean {
   return isLoopback(host) || (isHttps && (port === HTTPS_PORT || namesPort));
 }
