@@ -48,7 +48,7 @@ export interface LimitPolicies {
   placesOf(name: string, role: Role): readonly RequestPlace[];
 }
 
-/** One entry of the policy: a listed host, a service, or the defaults; each tier of it is an entry too. */
+/** A listed host, a service, or the defaults, with one set of the keys that its requests carry (tiers). */
 export interface ScopeEntry {
   readonly scope: LimitScope;
   /** The host, or `service <name>`, with its tier; undefined for the defaults. */
@@ -59,7 +59,7 @@ export interface ScopeEntry {
 
 /** The limits of a policy document, with its entries. */
 export interface ConfiguredLimits extends LimitPolicies {
-  /** The defaults, then the listed hosts, then the services, each once for each of its tiers. */
+  /** The defaults, then the listed hosts, then the services, each without a key and with each set of its keys. */
   readonly entries: readonly ScopeEntry[];
   /** Which hosts, suffixes and paths belong to which entry. */
   readonly routing: Routing;

@@ -24,7 +24,7 @@ export interface IdentitySources {
 
 /**
  * Loads the identification of requests: the shipped file, then the user's file or object, field by field, with
- * placeholders filled in. Throws one ConfigError with every problem; no message contains a key.
+ * placeholders filled in. Throws one ConfigError with every problem. Values are not quoted, only names in braces.
  */
 export async function loadIdentities(sources: IdentitySources = {}): Promise<Identities> {
   const { identities, env = {}, mailto, tool = "docstokg" } = sources;

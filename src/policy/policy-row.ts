@@ -68,7 +68,7 @@ export interface ServiceRow {
 
 const ALL_OTHER_HOSTS = "(all other hosts)";
 
-/** The defaults, every listed host and every service, each once for each of its tiers. */
+/** The defaults, every listed host and every service, each without a key and with each set of its keys. */
 export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
   const { resolved } = policy.ratelimits;
   const entryRows = (entry: ScopeEntry) => {
