@@ -2,7 +2,6 @@ import type { DecidedBy } from "../errors.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { DecidedBySettings } from "../policy/decided-by.ts";
 import { commonName } from "../policy/partition-name.ts";
-import { isServiceName, withoutTier } from "../policy/service-name.ts";
 import type { RunningProcess } from "./observer.ts";
 
 /** A running process, with the status that it published last. */
@@ -43,7 +42,6 @@ export function processRow(
 function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): DecidedBy | null {
   const { key, role, constraint } = snapshot;
   if (constraint === undefined) return null;
-  // A partition has the limits of its host or service. `settings` finds the tier of a host by the keys that are set.
-  const name = commonName(key);
-  return settings.of(constraint, { host: isServiceName(name) ? name : withoutTier(name), role }, snapshot);
+  // A partition has the limits of its host or service.
+  return settings.of(constraint, { host: commonName(key), role }, snapshot);
 }

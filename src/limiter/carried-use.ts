@@ -1,4 +1,5 @@
 import type { LimitPolicies } from "../policy/limit-policies.ts";
+import type { Role } from "../policy/roles.ts";
 import { DividedBudgets } from "./divided-budgets.ts";
 import { FormerRequests } from "./former-requests.ts";
 import { countAgain, type Reloaded, type TakenOver, unitsOf } from "./recount.ts";
@@ -50,7 +51,7 @@ export class CarriedUse {
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(
-      ({ name, role }) => isCountedElsewhere(before, name) && now.routeByName(name, role)?.name !== name,
+      ({ name, role }) => isCountedElsewhere(before, name, role) && now.routeByName(name, role)?.name !== name,
     );
   }
 
@@ -72,6 +73,6 @@ export class CarriedUse {
  * suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
  * service comes back.
  */
-export function isCountedElsewhere(before: LimitPolicies, name: string): boolean {
-  return before.placesOf(name).some(({ service }) => service === undefined);
+export function isCountedElsewhere(before: LimitPolicies, name: string, role: Role): boolean {
+  return before.placesOf(name, role).some(({ service }) => service === undefined);
 }

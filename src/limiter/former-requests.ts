@@ -31,7 +31,7 @@ export class FormerRequests {
     for (const batch of this.#batches) batch.takeOut();
     for (const roleBudget of roleBudgets) {
       if (!roleBudget.hasPending && roleBudget.inFlight === 0) continue;
-      const batch = new RequestBatch(roleBudget, before.placesOf(roleBudget.name));
+      const batch = new RequestBatch(roleBudget, before.placesOf(roleBudget.name, roleBudget.role));
       batch.takeOut();
       this.#batches.add(batch);
     }

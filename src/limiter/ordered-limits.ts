@@ -1,9 +1,10 @@
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
+import { budgetUnitOf } from "../policy/budget-unit.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { type LimitPart, ROLES, type Role } from "../policy/roles.ts";
-import { isServiceName, withoutTier } from "../policy/service-name.ts";
+import { isServiceName, serviceName, withoutTier } from "../policy/service-name.ts";
 import { OrderedPolicies } from "./ordered-policies.ts";
 import { orderedAbove } from "./ordered-totals.ts";
 
@@ -71,7 +72,7 @@ export class OrderedLimits {
         return route && ordered(route, role);
       },
       hasPaths: host => limits.hasPaths(host),
-      placesOf: name => limits.placesOf(name),
+      placesOf: (name, role) => limits.placesOf(name, role),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && ordered(route, role);
@@ -115,12 +116,9 @@ export function budgetName(limits: LimitPolicies, key: string, part: LimitPart):
  * `service <name>:<host>`, which keep the limits of both.
  */
 function ownersOf(limits: LimitPolicies, name: string, role: Role): readonly string[] {
-  const common = withoutTier(commonName(name));
-  const colon = isServiceName(common) ? common.indexOf(":") : -1;
-  if (colon < 0) return [common];
-  const [host = "", ...path] = common.slice(colon + 1).split("/");
-  const ofHost = limits.route(host, role, path.length === 0 ? undefined : `/${path.join("/")}`).name;
-  return [common.slice(0, colon), withoutTier(ofHost)];
+  const { service, host, path } = budgetUnitOf(name);
+  if (service === undefined || host === undefined) return [withoutTier(commonName(name))];
+  return [serviceName(service), withoutTier(limits.route(host, role, path).name)];
 }
 
 function keyOf(name: string, part: LimitPart): string {

@@ -79,7 +79,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
     const handledNames = new Set<string>();
     const partition = name.slice(commonName(name).length);
     const mayHavePartition = isDivided || (partition === "" && !former?.roleBudget.isPerPartition);
-    for (const place of before.placesOf(name)) {
+    for (const place of before.placesOf(name, role)) {
       const route = routeAt(place, role, partition, now);
       if (handledNames.has(route.name)) continue;
       handledNames.add(route.name);

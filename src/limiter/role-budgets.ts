@@ -2,7 +2,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { type BudgetPolicy, UNLIMITED } from "../policy/budget-policy.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
-import { nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
+import { commonName, nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
 import { type LimitPart, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
@@ -73,9 +73,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** The budget of a host, created on first use. Throws a RangeError for an invalid host. */
   forHost(host: string, role: Role, path?: string): RoleBudget {
     const roleBudgets = this.#ofRole(role);
-    // Budgets have canonical names, so a host that is found here needs no parsing.
+    // Budgets have canonical names, so a host that is found here needs no parsing, unless keys or paths decide.
     const known = path === undefined || !this.#limits.hasPaths(host) ? roleBudgets.get(host) : undefined;
-    if (known !== undefined && !isServiceName(host))
+    if (known !== undefined && !known.policy.hasTiers && !isServiceName(host))
       return known.learned === undefined ? known : this.#withoutLapsed(known);
     return this.#atRoute(this.#limits.route(host, role, path), role);
   }
@@ -207,7 +207,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
         // The units that it sent count again if the service comes back.
-        if (!isCountedElsewhere(before, roleBudget.name)) this.carried.history.add(roleBudget, false);
+        if (!isCountedElsewhere(before, roleBudget.name, roleBudget.role)) this.carried.history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
@@ -247,12 +247,17 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   setOrder(name: string, part: LimitPart, limit: OrderedLimit): readonly OrderedChange[] {
     // So that snapshots list it, even before its first call.
     const role = part === "total" ? "metadata" : part;
-    const route = limit.untilUs === 0 ? undefined : this.#limits.routeByName(name, role);
+    const route = limit.untilUs === 0 ? undefined : this.#routeOfOrder(name, role);
     if (route !== undefined) this.#atRoute(route, role);
     return this.#withOrders(() => {
       this.#inForce.setOrder(name, part, limit);
       return [{ name, part }];
     });
+  }
+
+  /** An order for a host concerns the budget that its calls use, with the keys that they carry. */
+  #routeOfOrder(name: string, role: Role): Route | undefined {
+    return isServiceName(name) ? this.#limits.routeByName(name, role) : this.#limits.route(commonName(name), role);
   }
 
   /** When the next order ends; undefined if there is none. */

@@ -206,7 +206,7 @@ export interface BreakersOptions {
   /** Settings of all breakers together. @default built-in settings */
   readonly advanced?: AdvancedBreakerOptions | undefined;
   /**
-   * Breakers by host. A port is part of the name only if the policy lists the host with that port. A listed host of a
+   * Breakers by host. An entry holds for every port of the host, except ports that the policy lists with the host. A listed host of a
    * service has circuits of its own. @default none
    */
   readonly hosts?: Readonly<Record<string, HostBreakerOptions>> | undefined;

@@ -255,7 +255,7 @@ export const breakersSchema = s.object({
     .map(hostNameSchema, hostSchema)
     .default({})
     .describe(
-      "Breakers by host. A port is part of the name only if the policy lists the host with that port. A listed host of a service has circuits of its own. Default: none",
+      "Breakers by host. An entry holds for every port of the host, except ports that the policy lists with the host. A listed host of a service has circuits of its own. Default: none",
     ),
   services: s
     .map(s.string().min(1), hostSchema)

@@ -48,6 +48,8 @@ export interface RoleBudgetPolicy extends BudgetPolicy {
   readonly countsHead: boolean;
   /** Each partition has a budget of its own with these limits. */
   readonly isPerPartition: boolean;
+  /** Requests to the same host may have another budget, by the keys that they carry. */
+  readonly hasTiers: boolean;
   /** Calls that would wait or be refused are reported and sent. */
   readonly isShadow: boolean;
   /** What a call uses of a unit if it does not say so itself. @default 1 of each unit */
@@ -66,13 +68,14 @@ export interface PolicyOrders {
 export const UNLIMITED: BudgetPolicy = freezeBudget({}, { rates: [], costs: {}, guardUs: 0 });
 
 /** The policy of a role's budget, from options that already contain what they inherit. */
-export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false): RoleBudgetPolicy {
+export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false, hasTiers = false): RoleBudgetPolicy {
   const { max_delay_ms = 0, count_head = true, per, mode, call_costs = {}, cost_headers = {} } = options;
   return Object.freeze({
     ...budgetPolicy(options),
     maxDelayMs: max_delay_ms,
     countsHead: count_head,
     isPerPartition: per === "partition",
+    hasTiers,
     isShadow: mode === "shadow",
     isAdaptive,
     callCosts: call_costs,
@@ -98,6 +101,7 @@ export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolic
     maxDelayMs: first.maxDelayMs,
     countsHead: first.countsHead || second.countsHead,
     isPerPartition: first.isPerPartition && second.isPerPartition,
+    hasTiers: first.hasTiers || second.hasTiers,
     isShadow: first.isShadow && second.isShadow,
     isAdaptive: first.isAdaptive || second.isAdaptive,
     callCosts: { ...second.callCosts, ...first.callCosts },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explainPolicy, explainResolver, explainSettings } from "./explanation.ts";
+import { explainPolicy, explainResolver, explainSettings, explainTarget } from "./explanation.ts";
 import { loadPolicy } from "./load.ts";
 
 const alone = { extends: "none" } as const;
@@ -114,4 +114,17 @@ test("explain names the source of each unit of costs, and a unit is inherited by
       "total.costs.credits 7/DAY by hosts.a.example.total.costs.credits",
     ],
   );
+});
+
+test("explain of a name from a snapshot has the values with the keys in that name", async () => {
+  const policy = await loadPolicy({ env: { NCBI_API_KEY: "abcdefgh" }, mailto: "you@example.org" });
+  const valueAt = (name: string, field: string) =>
+    explainTarget(policy, name, "metadata").find(value => value.field === field)?.value;
+  const total = "service ncbi total.rates";
+  assert.equal(valueAt("service ncbi with NCBI_API_KEY", total), "10/SECOND");
+  assert.equal(valueAt("service ncbi with NCBI_API_KEY#0123456789abcdef", total), "10/SECOND");
+  assert.equal(valueAt("service ncbi", total), "3/SECOND");
+  assert.equal(valueAt("eutils.ncbi.nlm.nih.gov", total), "10/SECOND");
+  const { roleBudget } = policy.ratelimits.resolved.route("api.crossref.org", "metadata");
+  assert.equal([valueAt("api.crossref.org with mailto", "rates")].flat().join(), roleBudget.labels.join());
 });

@@ -1,5 +1,6 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import { withoutCredentials } from "../core/text/passwords.ts";
+import { budgetUnitOf } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import type { SectionName } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
@@ -22,7 +23,7 @@ import {
   totalPlaces,
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
-import { isServiceName, serviceOfName, withoutTier } from "./service-name.ts";
+import { isServiceName } from "./service-name.ts";
 import { policyTarget } from "./target.ts";
 
 /** One place that sets a value. */
@@ -50,36 +51,68 @@ export interface ExplainedValue {
 const BUILT_IN = "built-in default";
 const RESOLVER = "resolver ";
 
-/** The values that hold for a host and role, and where each came from. */
+/**
+ * The values that hold for a host and role, and where each came from.
+ * @param tiers the keys that the requests carry; if none, those that identities.yaml sends to the host and path
+ */
 export function explainPolicy(
   policy: LoadedPolicy,
   host: string,
   role: Role,
   path?: string,
+  tiers: readonly string[] = [],
 ): readonly ExplainedValue[] {
-  const { ratelimits, breakers } = policy;
+  const { breakers } = policy;
   const { circuit } = breakers.resolved.route(host, path);
   return [
-    ...explainLimits(policy, ratelimits.resolved.scopeOf(host, path), role),
+    ...explainLimits(policy, hostScope(policy, host, path, tiers), role),
     ...explainCircuit(policy, breakers.resolved.scopeOf(circuit), role),
   ];
 }
 
 /**
- * The same for a URL, or for a name from a snapshot or event: a host, `service <name>` or `resolver <name>`, with or
- * without a tier or partition. Throws a RangeError for any other text.
+ * The same for a URL, or for a name from a snapshot or event: a host, `service <name>` or `resolver <name>`. The keys in
+ * a name (`service ncbi with NCBI_API_KEY`) decide, and a partition has the values of its host or service. Throws a
+ * RangeError for any other text.
  */
 export function explainTarget(policy: LoadedPolicy, target: string | URL, role: Role): readonly ExplainedValue[] {
-  const name = typeof target === "string" ? withoutTier(commonName(withoutTier(target))) : target;
-  if (typeof name === "string") {
-    if (name.startsWith(RESOLVER)) return explainResolver(policy, name.slice(RESOLVER.length));
-    // A service with `per_host` has a budget for each host, named `service <name>:<host>`.
-    const service = serviceOfName(name)?.split(":", 1)[0];
-    if (service !== undefined)
-      return [...explainLimits(policy, { service }, role), ...explainCircuit(policy, { service }, role)];
+  if (typeof target !== "string") {
+    const { host, path } = policyTarget(policy, target);
+    return explainPolicy(policy, host, role, path);
   }
-  const { host, path } = policyTarget(policy, name);
-  return explainPolicy(policy, host, role, path);
+  const name = commonName(target);
+  if (name.startsWith(RESOLVER)) return explainResolver(policy, name.slice(RESOLVER.length));
+  const { service, host, tiers } = budgetUnitOf(name);
+  if (host === undefined || service !== undefined) {
+    // The budgets of a service with `per_host` have the keys of their hosts in their names.
+    const scope = { service, tiers: host === undefined ? tiers : [] };
+    return [...explainLimits(policy, scope, role), ...explainCircuit(policy, { service }, role)];
+  }
+  const found = policyTarget(policy, host);
+  return explainPolicy(policy, found.host, role, found.path, tiers);
+}
+
+/** The limits of the role budget with this name, and of its host if it is that of a service with `per_host`. */
+export function explainBudget(
+  policy: LoadedPolicy,
+  name: string,
+  role: Role,
+  givenPath?: string,
+): readonly ExplainedValue[] {
+  const { service, host, path = givenPath, tiers } = budgetUnitOf(name);
+  if (host === undefined) return explainLimits(policy, { service, tiers }, role);
+  const own = service === undefined ? [] : explainLimits(policy, { service }, role);
+  return [...own, ...explainLimits(policy, hostScope(policy, host, path, tiers), role)];
+}
+
+function hostScope(
+  { ratelimits }: LoadedPolicy,
+  host: string,
+  path: string | undefined,
+  tiers: readonly string[],
+): LimitScope {
+  const scope = ratelimits.resolved.scopeOf(host, path);
+  return tiers.length === 0 ? scope : { ...scope, tiers };
 }
 
 /** The limits of one entry of the policy: a host, a service, or the defaults. */

@@ -43,7 +43,7 @@ export const identitiesSchema = s.object({
         .object({
           path: s
             .string()
-            .regex(/^\/[!-~]*$/, "expected a path such as /api")
+            .regex(/^\/[!"$->@-~]*$/, "expected a path such as /api, without a query")
             .optional()
             .describe(
               "Applies only to this path and the paths below it; printable ASCII that begins with a slash. Default: /",

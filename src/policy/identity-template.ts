@@ -5,15 +5,18 @@
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
+/** A misspelt placeholder. Anything else in braces may be a key, so it is not quoted. */
+const NAME = /^[a-zA-Z_]{1,24}$/;
 
 /** Characters that are safe in a header and in a URL, and that no server reads as the end of a field. */
 const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/;
 
-/** The problem of a template, or undefined. The message quotes only placeholders: the rest of the text may be a key. */
+/** The problem of a template, or undefined. The message quotes only names in braces: the rest of the text may be a key. */
 export function templateProblem(template: string): string | undefined {
   for (const [, name = ""] of template.matchAll(PLACEHOLDER)) {
     if (!PUBLIC_PLACEHOLDERS.has(name) && !VARIABLE.test(name)) {
-      return `unknown placeholder {${name}}; expected {mailto}, {tool} or an environment variable in capitals, such as {API_KEY}`;
+      const shown = NAME.test(name) ? ` {${name}}` : "";
+      return `unknown placeholder${shown}; expected {mailto}, {tool} or an environment variable in capitals, such as {API_KEY}`;
     }
   }
   const text = template.replace(PLACEHOLDER, "x");

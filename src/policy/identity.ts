@@ -35,12 +35,21 @@ export class IdentityField {
   }
 }
 
+export type FieldPart = "query" | "headers";
+
 /** The identification of requests to one host, or to the members of one service. */
 export interface Identity {
   /** Holds for this path and the paths below it; `/` for all. */
   readonly path: string;
   /** True when the policy names the host with its port. */
   readonly namesPort: boolean;
+  /** True for a host that the file removes: it gets no field, also none of its service. */
+  readonly isRemoved: boolean;
+  /**
+   * The names of fields that are not sent, because the file removes them or a placeholder has no value. The fields of the
+   * service with these names are not sent either.
+   */
+  readonly withheld: Readonly<Record<FieldPart, readonly string[]>>;
   readonly query: readonly IdentityField[];
   /** With lower-case names. */
   readonly headers: readonly IdentityField[];
@@ -51,10 +60,10 @@ export interface Identity {
 /** The service that owns a request, and the path of the member that contains the request; empty for the whole host. */
 export interface OwningService {
   readonly service: string | undefined;
-  readonly memberPath: string;
+  readonly writtenPath: string;
 }
 
-const NO_SERVICE: OwningService = { service: undefined, memberPath: "" };
+const NO_SERVICE: OwningService = { service: undefined, writtenPath: "" };
 
 /** The identification of requests, by host and by service. */
 export class Identities {
@@ -78,7 +87,7 @@ export class Identities {
 
   /** The hosts that get fields beside the User-Agent. */
   get hosts(): readonly string[] {
-    return [...this.#byHost.keys()];
+    return [...this.#byHost].filter(([, { isRemoved }]) => !isRemoved).map(([host]) => host);
   }
 
   /** The services whose members get fields. */
@@ -94,7 +103,8 @@ export class Identities {
 
   /** The identity of a canonical host by itself. A port counts only where the policy names it. */
   of(host: string, port: number): Identity | undefined {
-    return this.#byHost.get(`${host}:${port}`) ?? this.#byHost.get(host);
+    const identity = this.#entryOf(host, port);
+    return identity?.isRemoved ? undefined : identity;
   }
 
   /**
@@ -102,12 +112,12 @@ export class Identities {
    * win.
    */
   at(host: string, port: number, path: string, owner: OwningService = NO_SERVICE): readonly Identity[] {
-    return this.#matching(this.of(host, port), path, owner);
+    return this.#matching(this.#entryOf(host, port), path, owner);
   }
 
   /**
-   * Whether requests to a host and path carry the value of a placeholder. A host without a port is the https one, and at
-   * every port the scheme is https.
+   * Whether requests to a host and path carry the value of a placeholder. `name` is the host as the limits name it:
+   * without a port the standard port of https is meant. The scheme is assumed to be https at every port.
    */
   sends(name: string, path: string, owner: OwningService, placeholder: string): boolean {
     const { host, port } = hostAndPort(name);
@@ -144,50 +154,71 @@ export class Identities {
   }
 
   /** True when the identification of a service depends on how the path of its member is written. */
-  isSplitService({ service, memberPath }: OwningService): boolean {
-    return memberPath !== "" && this.#ofService(service) !== undefined;
+  isSplitService({ service, writtenPath }: OwningService): boolean {
+    return writtenPath !== "" && this.#ofService(service) !== undefined;
+  }
+
+  /** Further paths of a host or member at which its requests get other fields than at the path of the member. */
+  otherPaths(request: OwningService & { readonly host: string }): readonly string[] {
+    return [
+      ...(this.isSplit(request.host) ? [this.#ofName(request.host)?.path ?? "/"] : []),
+      // The same path in a spelling that gets no field of the service.
+      ...(this.isSplitService(request) ? [`${request.writtenPath}/.`] : []),
+    ];
   }
 
   #ofHostAndService(name: string, service: string | undefined): readonly Identity[] {
-    return [this.#ofService(service), this.#ofName(name)].filter(identity => identity !== undefined);
+    const ofHost = this.#ofName(name);
+    return ofHost?.isRemoved ? [] : [this.#ofService(service), ofHost].filter(identity => identity !== undefined);
   }
 
   /** The identity of a host as the limits name it: one of the two files may name the port, and the other not. */
   #ofName(name: string): Identity | undefined {
     const { host, port } = hostAndPort(name);
-    return this.of(host, port);
+    return this.#entryOf(host, port);
+  }
+
+  #entryOf(host: string, port: number): Identity | undefined {
+    return this.#byHost.get(`${host}:${port}`) ?? this.#byHost.get(host);
   }
 
   #ofService(service: string | undefined): Identity | undefined {
     return service === undefined ? undefined : this.#byService.get(service);
   }
 
-  #matching(ofHost: Identity | undefined, path: string, { service, memberPath }: OwningService): readonly Identity[] {
+  #matching(ofHost: Identity | undefined, path: string, { service, writtenPath }: OwningService): readonly Identity[] {
     const ofService = this.#ofService(service);
     const found: Identity[] = [];
-    if (ofService !== undefined && holdsAt(path, memberPath || "/")) found.push(ofService);
+    if (ofHost?.isRemoved) return found;
+    if (ofService !== undefined && holdsAt(path, writtenPath || "/")) found.push(ofService);
     if (ofHost !== undefined && holdsAt(path, ofHost.path)) found.push(ofHost);
     return found;
   }
 }
 
-/** The fields that requests to this host and port get, in the query and in the headers. */
+/** The fields that requests to this host and port get, in the query and in the headers. Of two with one name, the last. */
 export function sentFields(
   identities: readonly Identity[],
   host: string,
   port: number,
   isHttps: boolean,
 ): readonly [query: readonly IdentityField[], headers: readonly IdentityField[]] {
-  const merged = (part: "query" | "headers") =>
-    mergedByName(
-      identities.map(identity =>
-        identity[part].filter(field => !field.isSecret || maySendSecrets(identity, host, port, isHttps)),
-      ),
-    );
+  const merged = (part: FieldPart) => {
+    const byName = new Map<string, IdentityField>();
+    for (const identity of identities) {
+      for (const name of identity.withheld[part]) byName.delete(name);
+      const maySend = maySendSecrets(identity, host, port, isHttps);
+      for (const field of identity[part]) if (maySend || !field.isSecret) byName.set(field.name, field);
+    }
+    return [...byName.values()];
+  };
   return [merged("query"), merged("headers")];
 }
 
-/** Another port of the host may belong to another service, which must not get the key. */
+/**
+ * Another port of the host may belong to another service, which must not get the key. This machine is an exception, so
+ * that a key can be sent to a local server of a test or a proxy at any port.
+ */
 function maySendSecrets({ namesPort }: Identity, host: string, port: number, isHttps: boolean): boolean {
   return isLoopback(host) || (isHttps && (port === HTTPS_PORT || namesPort));
 }
@@ -200,11 +231,6 @@ const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 function hostAndPort(name: string): { readonly host: string; readonly port: number } {
   const host = withoutPort(name);
   return { host, port: host === name ? HTTPS_PORT : Number(name.slice(host.length + 1)) };
-}
-
-/** Of two fields with one name, the last one. */
-function mergedByName(lists: readonly (readonly IdentityField[])[]): readonly IdentityField[] {
-  return [...new Map(lists.flat().map(field => [field.name, field])).values()];
 }
 
 function fieldsOf({ query, headers }: Identity): readonly IdentityField[] {

@@ -1,6 +1,7 @@
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { formatRates } from "../core/limits/rate.ts";
 import { type BudgetPolicy, UNLIMITED } from "./budget-policy.ts";
+import type { Route } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { implies } from "./rate-order.ts";
 import { type LimitPart, ROLES, type Role } from "./roles.ts";
@@ -61,21 +62,32 @@ export function limitTargetsOf(policy: LoadedPolicy, { unit, role }: LimitTarget
   );
 }
 
-/** The roles whose policy has a stricter limit than the order: without force, that part of the order has no effect. */
+/**
+ * The roles whose policy has a stricter limit than the order, whatever key the requests carry: without force, that part
+ * of the order has no effect.
+ */
 function stricterRoles(
   policy: LoadedPolicy,
   targets: readonly LimitTarget[],
-  { rates, maxConcurrent = 0 }: WantedLimits,
+  wanted: WantedLimits,
 ): readonly StricterRole[] {
   return partsOf(targets).flatMap(({ unit, role }) => {
-    const { rates: configured, maxConcurrent: cap } = policyOf(policy, unit, role);
-    for (const ordered of rates) {
-      const stricter = configured.find(rate => implies(rate, ordered) && !implies(ordered, rate));
-      if (stricter !== undefined)
-        return [{ unit, role, ordered: formatRates([ordered]), configured: formatRates([stricter]) }];
-    }
-    return maxConcurrent > cap ? [{ unit, role, ordered: capText(maxConcurrent), configured: capText(cap) }] : [];
+    const stricter = policiesOf(policy, unit, role).map(each => stricterLimit(each, wanted));
+    const [first] = stricter;
+    return first === undefined || stricter.includes(undefined) ? [] : [{ unit, role, ...first }];
   });
+}
+
+/** A limit of the policy that is stricter than an ordered one. */
+function stricterLimit(
+  { rates: configured, maxConcurrent: cap }: BudgetPolicy,
+  { rates, maxConcurrent = 0 }: WantedLimits,
+): Pick<StricterRole, "ordered" | "configured"> | undefined {
+  for (const ordered of rates) {
+    const stricter = configured.find(rate => implies(rate, ordered) && !implies(ordered, rate));
+    if (stricter !== undefined) return { ordered: formatRates([ordered]), configured: formatRates([stricter]) };
+  }
+  return maxConcurrent > cap ? { ordered: capText(maxConcurrent), configured: capText(cap) } : undefined;
 }
 
 /** The roles in which the order allows more than the policy, in a window or in slots, with the limits of the policy. */
@@ -85,10 +97,12 @@ export function looserRoles(
   { rates, maxConcurrent = 0 }: WantedLimits,
 ): readonly LooserRole[] {
   return partsOf(targets).flatMap(({ unit, role }) => {
-    const { rates: configured, labels, maxConcurrent: cap } = policyOf(policy, unit, role);
-    const isFaster = rates.length > 0 && configured.some(rate => !rates.some(ordered => implies(ordered, rate)));
-    const found = [isFaster ? labels.join("+") : "", maxConcurrent > cap ? capText(cap) : ""].filter(Boolean);
-    return found.length === 0 ? [] : [{ unit, role, configured: found.join(", ") }];
+    const stricter = policiesOf(policy, unit, role).map(({ rates: configured, labels, maxConcurrent: cap }) => {
+      const isFaster = rates.length > 0 && configured.some(rate => !rates.some(ordered => implies(ordered, rate)));
+      return [isFaster ? labels.join("+") : "", maxConcurrent > cap ? capText(cap) : ""].filter(Boolean).join(", ");
+    });
+    const configured = stricter.find(Boolean);
+    return configured === undefined ? [] : [{ unit, role, configured }];
   });
 }
 
@@ -154,14 +168,24 @@ function membersApart({ ratelimits }: LoadedPolicy, owner: string): readonly str
 }
 
 function hasTotal(policy: LoadedPolicy, owner: string): boolean {
-  return policyOf(policy, owner, "total") !== UNLIMITED;
+  return !policiesOf(policy, owner, "total").includes(UNLIMITED);
 }
 
-/** `UNLIMITED` for a total that the policy does not set, and for a service that it does not have. */
-function policyOf(policy: LoadedPolicy, unit: string, part: LimitPart): BudgetPolicy {
-  if (part !== "total") return roleRouteOf(policy, unit, part)?.roleBudget ?? UNLIMITED;
-  const totals = ROLES.flatMap(role => roleRouteOf(policy, unit, role)?.above ?? []);
-  return totals.find(({ name }) => withoutTier(name) === unit)?.policy ?? UNLIMITED;
+/**
+ * The policies of a budget, one for each set of keys that its requests carry. `UNLIMITED` for a total that the policy
+ * does not set, and for a service that it does not have.
+ */
+function policiesOf(policy: LoadedPolicy, unit: string, part: LimitPart): readonly BudgetPolicy[] {
+  const isOfUnit = ({ name }: { readonly name: string }) => withoutTier(name) === unit;
+  const policiesIn = (routes: readonly Route[]) =>
+    part === "total"
+      ? routes.flatMap(({ above }) => above.filter(isOfUnit).map(total => total.policy))
+      : routes.filter(isOfUnit).map(({ roleBudget }) => roleBudget);
+  const roles = part === "total" ? ROLES : [part];
+  const used = policiesIn(roles.flatMap(role => policy.ratelimits.resolved.routesOf(unit, role)));
+  // Calls can name a service whose members all have limits of their own.
+  const found = used.length > 0 ? used : policiesIn(roles.flatMap(role => roleRouteOf(policy, unit, role) ?? []));
+  return found.length > 0 ? [...new Set(found)] : [UNLIMITED];
 }
 
 /** Undefined for a service that the policy does not have. */

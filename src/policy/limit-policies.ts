@@ -39,13 +39,16 @@ export interface LimitPolicies {
   serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined;
   /** True when paths of this host have budgets of their own. */
   hasPaths(host: string): boolean;
-  /** The route of the host or service with that name; undefined for a service that the policy no longer has. */
+  /**
+   * The route that requests have whose role budget has that name. If there are no such requests any more: the route that
+   * the host has now, with another name; undefined for a service.
+   */
   routeByName(name: string, role: Role): Route | undefined;
-  /** The hosts and paths whose requests the budget with that name may have counted. Hosts of suffixes are not known. */
-  placesOf(name: string): readonly RequestPlace[];
+  /** The hosts and paths whose requests the role budget with that name counts. Hosts of suffixes are not known. */
+  placesOf(name: string, role: Role): readonly RequestPlace[];
 }
 
-/** One entry of the policy: a listed host, a service, or the defaults; each tier of it is an entry too. */
+/** A listed host, a service, or the defaults, with one set of the keys that its requests carry (tiers). */
 export interface ScopeEntry {
   readonly scope: LimitScope;
   /** The host, or `service <name>`, with its tier; undefined for the defaults. */
@@ -56,12 +59,14 @@ export interface ScopeEntry {
 
 /** The limits of a policy document, with its entries. */
 export interface ConfiguredLimits extends LimitPolicies {
-  /** The defaults, then the listed hosts, then the services, each once for each of its tiers. */
+  /** The defaults, then the listed hosts, then the services, each without a key and with each set of its keys. */
   readonly entries: readonly ScopeEntry[];
   /** Which hosts, suffixes and paths belong to which entry. */
   readonly routing: Routing;
   /** The entries that decide for a host and path. */
   scopeOf(host: string, path?: string): LimitScope;
+  /** The routes that requests of a host, or of the members of a service, have: one for each set of keys that they carry. */
+  routesOf(unit: string, role: Role): readonly Route[];
   /** The route of an entry. Needs no host, so it also works for services and for the defaults. */
   routeOf(entry: ScopeEntry, role: Role): Route;
 }

@@ -32,7 +32,7 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
       return route && dividedRoute(route);
     },
     hasPaths: host => limits.hasPaths(host),
-    placesOf: name => limits.placesOf(name),
+    placesOf: (name, role) => limits.placesOf(name, role),
     routeByName: (name, role) => {
       const route = limits.routeByName(name, role);
       return route && dividedRoute(route);

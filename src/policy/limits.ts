@@ -7,6 +7,7 @@ import {
   roleBudgetPolicy,
   strictestPolicy,
 } from "./budget-policy.ts";
+import { budgetUnitOf } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
@@ -32,10 +33,11 @@ import {
   parseRatelimits,
   type RatelimitsOptions,
 } from "./ratelimit-schema.ts";
+import { RequestPlaces } from "./request-places.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceMembers } from "./service-members.ts";
-import { isServiceName, serviceName, tierName, withoutTier } from "./service-name.ts";
+import { serviceName, tierName } from "./service-name.ts";
 import { Tiers } from "./tiers.ts";
 
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
@@ -80,7 +82,8 @@ class PolicyLimits implements ConfiguredLimits {
   /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
   readonly #combined = new WeakMap<RoleBudgetPolicy, WeakMap<RoleBudgetPolicy, RoleBudgetPolicy>>();
   readonly #members: ReadonlyMap<string, readonly Member[]>;
-  #entries: ReadonlyMap<string | undefined, ScopeEntry> | undefined;
+  readonly #places: RequestPlaces;
+  #entries: readonly ScopeEntry[] | undefined;
 
   constructor(document: ParsedRatelimits, where: string, identities: Identities | undefined) {
     this.#document = document;
@@ -89,10 +92,12 @@ class PolicyLimits implements ConfiguredLimits {
     this.#members = serviceMembers(document, where);
     this.routing = new Routing(Object.keys(document.hosts), this.#members);
     this.#tiers = new Tiers(document, identities);
+    this.#places = new RequestPlaces(this.routing, this.#members, identities);
   }
 
   get entries(): readonly ScopeEntry[] {
-    return [...this.#entriesByName.values()];
+    this.#entries ??= this.#listEntries();
+    return this.#entries;
   }
 
   scopeOf(host: string, path?: string): LimitScope {
@@ -104,10 +109,65 @@ class PolicyLimits implements ConfiguredLimits {
     const known = this.#routes.get(routed) ?? new Map<Role, Route>();
     const found = known.get(role);
     if (found !== undefined) return found;
-    const route = routeIn(this.#budgetsOf(this.#roleScope(this.#scopeOf(routed, path), role)), role, routed.host);
+    const route = this.#hostRoute(routed, this.#scopeOf(routed, path), role);
     // If the tier depends on the path, requests with the same entries can have different routes.
     if (!this.#tiers.dependOnPath(routed)) this.#routes.set(routed, known.set(role, route));
     return route;
+  }
+
+  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined {
+    const routed = this.routing.find(host, path);
+    return this.#namedServiceRoute(service, routed, this.#scopeOf(routed, path), role);
+  }
+
+  hasPaths(host: string): boolean {
+    return this.routing.hasPaths(host) || this.#tiers.hasPaths(host);
+  }
+
+  routeByName(name: string, role: Role): Route | undefined {
+    const common = nameWithoutPartition(name);
+    if (common !== undefined) {
+      const route = this.routeByName(common, role);
+      return route?.roleBudget.isPerPartition ? { ...route, name } : undefined;
+    }
+    const { service, host, path, tiers } = budgetUnitOf(name);
+    if (host !== undefined) {
+      const routed = this.routing.find(host, path);
+      const scope = this.#scopeOf(routed, path);
+      const named = this.#tiers.mayApply(tiers, scope, routed) ? { ...scope, tiers } : scope;
+      return service === undefined
+        ? this.#hostRoute(routed, named, role)
+        : this.#namedServiceRoute(service, routed, named, role);
+    }
+    const scope = { service, tiers };
+    // Calls can name the service, also with a host that is none of its members. Those have no tier.
+    const isUsed =
+      tiers.length === 0 ||
+      this.#places.ofService(service).some(({ routed }) => this.#tiers.mayApply(tiers, scope, routed));
+    return isUsed && this.#members.get(service)?.length ? routeIn(this.#budgetsOf(scope), role, name) : undefined;
+  }
+
+  placesOf(nameOrPartition: string, role: Role): readonly RequestPlace[] {
+    const name = commonName(nameOrPartition);
+    const { service, host, path } = budgetUnitOf(name);
+    if (host === undefined)
+      return this.#places
+        .ofService(service)
+        .filter(({ routed }) => routed.host !== "")
+        .map(place => ({ host: place.routed.host, path: place.path || undefined }))
+        .filter(place => this.route(place.host, role, place.path).name === name);
+    return this.#places
+      .ofHost(host, path)
+      .map(place => ({ host, path: place.path || undefined, service }))
+      .filter(place => this.#routeAt(place, role)?.name === name);
+  }
+
+  #routeAt({ service, host, path }: RequestPlace, role: Role): Route | undefined {
+    return service === undefined ? this.route(host, role, path) : this.serviceRoute(service, host, role, path);
+  }
+
+  #hostRoute(routed: RoutedRequest, scope: LimitScope, role: Role): Route {
+    return routeIn(this.#budgetsOf(this.#roleScope(scope, role)), role, routed.host);
   }
 
   /**
@@ -115,11 +175,9 @@ class PolicyLimits implements ConfiguredLimits {
    * added to the service's own budget, and the totals of the host are above it. Without `per_host`, the service replaces
    * the defaults; a host that the policy lists keeps its own limits.
    */
-  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined {
-    const entry = Object.hasOwn(this.#document.services, service) ? this.#document.services[service] : undefined;
+  #namedServiceRoute(service: string, routed: RoutedRequest, scope: LimitScope, role: Role): Route | undefined {
+    const entry = this.#serviceOptions(service);
     if (entry === undefined) return undefined;
-    const routed = this.routing.find(host, path);
-    const scope = this.#scopeOf(routed, path);
     const isUnlisted = routed.service === undefined && routed.listed.length === 0;
     const ofHost = this.#budgetsOf(this.#roleScope(scope, role));
     const own = this.#budgetsOf({ service });
@@ -132,39 +190,11 @@ class PolicyLimits implements ConfiguredLimits {
     };
   }
 
-  hasPaths(host: string): boolean {
-    return this.routing.hasPaths(host) || this.#tiers.hasPaths(host);
-  }
-
-  routeByName(name: string, role: Role): Route | undefined {
-    const entry = this.#entriesByName.get(name);
-    if (entry !== undefined && !this.#isPerHost(entry)) return this.routeOf(entry, role);
-    const common = nameWithoutPartition(name);
-    if (common !== undefined) {
-      const route = this.routeByName(common, role);
-      return route?.roleBudget.isPerPartition ? { ...route, name } : undefined;
-    }
-    if (!isServiceName(name)) return this.route(withoutTier(name), role);
-    const place = this.#placeOfService(name);
-    return place && this.serviceRoute(place.service, place.host, role, place.path);
-  }
-
-  placesOf(nameOrPartition: string): readonly RequestPlace[] {
-    const name = commonName(nameOrPartition);
-    if (!isServiceName(name)) return [{ host: withoutTier(name), path: undefined }];
-    const place = this.#placeOfService(name);
-    if (place !== undefined) return [place];
-    const members = this.#entriesByName.get(name)?.members ?? [];
-    return members.filter(({ isSuffix }) => !isSuffix).map(({ host, path }) => ({ host, path: path || undefined }));
-  }
-
-  /** A service with `per_host` has one budget for each host, named `service <name>:<host>`. */
-  #placeOfService(name: string): (RequestPlace & { readonly service: string }) | undefined {
-    const colon = name.indexOf(":");
-    const service = this.#entriesByName.get(name.slice(0, colon))?.scope.service;
-    if (colon < 0 || service === undefined) return undefined;
-    const [host = "", path] = splitAtPath(withoutTier(name.slice(colon + 1)));
-    return { host, path, service };
+  routesOf(unit: string, role: Role): readonly Route[] {
+    const { host, service } = budgetUnitOf(unit);
+    const places = host === undefined ? this.#places.ofService(service) : this.#places.ofHost(host);
+    const routes = places.map(({ routed, path }) => this.#hostRoute(routed, this.#scopeOf(routed, path), role));
+    return [...new Map(routes.map(route => [route.name, route])).values()];
   }
 
   routeOf({ scope, name = "" }: ScopeEntry, role: Role): Route {
@@ -178,13 +208,8 @@ class PolicyLimits implements ConfiguredLimits {
     return combined;
   }
 
-  get #entriesByName(): ReadonlyMap<string | undefined, ScopeEntry> {
-    this.#entries ??= new Map(this.#listEntries().map(entry => [entry.name, entry]));
-    return this.#entries;
-  }
-
-  #isPerHost({ scope: { service = "" } }: ScopeEntry): boolean {
-    return this.#document.services[service]?.per_host ?? false;
+  #serviceOptions(service: string) {
+    return Object.hasOwn(this.#document.services, service) ? this.#document.services[service] : undefined;
   }
 
   #scopeOf(routed: RoutedRequest, path: string | undefined): LimitScope {
@@ -208,7 +233,9 @@ class PolicyLimits implements ConfiguredLimits {
       return [entry, ...tiers].some(limits => hasKeys(limits?.[role]) || hasKeys(limits?.total));
     };
     const kept = listed.filter(hasBudget);
-    return kept.length === listed.length ? scope : { ...scope, listed: kept };
+    if (kept.length === listed.length) return scope;
+    const names = this.#tiers.namesIn({ service, listed: kept });
+    return { service, listed: kept, tiers: scope.tiers?.filter(tier => names.includes(tier)) };
   }
 
   #budgetsOf(scope: LimitScope): ScopeBudgets {
@@ -224,6 +251,7 @@ class PolicyLimits implements ConfiguredLimits {
   #makeBudgets(scope: LimitScope): ScopeBudgets {
     const document = this.#document;
     const rolePolicies = {} as Record<Role, RoleBudgetPolicy>;
+    const hasTiers = this.#tiers.namesIn(scope).length > 0;
     for (const role of ROLES) {
       const value = (field: RoleLimitField) =>
         effectiveValue<unknown>(document, roleLimitPaths(field, role, scope), BUILT_IN[role][field]);
@@ -231,7 +259,7 @@ class PolicyLimits implements ConfiguredLimits {
         ...ROLE_LIMIT_FIELDS.map(field => [field, value(field)]),
         ...ROLE_COST_FIELDS.map(field => [field, effectiveMap(document, roleLimitPaths(field, role, scope))]),
       ]);
-      rolePolicies[role] = roleBudgetPolicy(limits, effectiveValue(document, adaptsPaths(scope), false));
+      rolePolicies[role] = roleBudgetPolicy(limits, effectiveValue(document, adaptsPaths(scope), false), hasTiers);
     }
     const above = totalPlaces(scope).flatMap(place => {
       const values = TOTAL_FIELDS.map(field => [
@@ -252,13 +280,12 @@ class PolicyLimits implements ConfiguredLimits {
     const hosts = Object.keys(this.#document.hosts).flatMap(host => {
       const { service, listed } = this.routing.find(host);
       return this.#tiers
-        .possibleSets({ service, listed }, [host])
+        .possibleSets({ service, listed }, this.#places.ofHost(host))
         .map(tiers => ({ scope: { service, listed, tiers }, members: [] }));
     });
     const services = [...this.#members].flatMap(([service, ofService]) => {
-      const names = ofService.filter(({ isSuffix }) => !isSuffix).map(({ host }) => host);
       return this.#tiers
-        .possibleSets({ service }, names)
+        .possibleSets({ service }, this.#places.ofService(service))
         .map(tiers => ({ scope: { service, tiers }, members: ofService }));
     });
     return [{ scope: DEFAULTS, members: [] }, ...hosts, ...services].map(entry => ({
@@ -281,11 +308,6 @@ function routeIn({ name, rolePolicies, above }: ScopeBudgets, role: Role, host: 
 
 function hasKeys(limits: object | undefined): boolean {
   return limits !== undefined && Object.keys(limits).length > 0;
-}
-
-function splitAtPath(text: string): readonly [host: string, path: string | undefined] {
-  const slash = text.indexOf("/");
-  return slash < 0 ? [text, undefined] : [text.slice(0, slash), text.slice(slash)];
 }
 
 function aimdPolicy(options: ParsedAimd): AimdPolicy {

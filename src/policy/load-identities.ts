@@ -1,7 +1,7 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError, type ConfigProblem } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { readUserLayer } from "./file-layer.ts";
-import { Identities, type Identity } from "./identity.ts";
+import { Identities, type Identity, type IdentityField } from "./identity.ts";
 import type { IdentitiesOptions } from "./identity-options.ts";
 import { identitiesSchema } from "./identity-schema.ts";
 import { placeholdersOf } from "./identity-template.ts";
@@ -24,7 +24,7 @@ export interface IdentitySources {
 
 /**
  * Loads the identification of requests: the shipped file, then the user's file or object, field by field, with
- * placeholders filled in. Throws one ConfigError with every problem; no message contains a value.
+ * placeholders filled in. Throws one ConfigError with every problem. Values are not quoted, only names in braces.
  */
 export async function loadIdentities(sources: IdentitySources = {}): Promise<Identities> {
   const { identities, env = {}, mailto, tool = "docstokg" } = sources;
@@ -34,6 +34,7 @@ export async function loadIdentities(sources: IdentitySources = {}): Promise<Ide
     ...layer.problems,
     // A user may have written a key into the file, so values are never quoted.
     ...problemsOf(identitiesSchema, own, "identities", { quotesValues: false }),
+    ...repeatedHeaders(layer.assignments),
   ];
   const values = new PlaceholderValues(mailto, tool, env);
   const { value } = checkBySchema(identitiesSchema, assemble([...(standsAlone(own) ? [] : base), ...own]));
@@ -58,18 +59,40 @@ function filled(
 ): ReadonlyMap<string, Identity> {
   const identities = new Map<string, Identity>();
   for (const [name, entry] of Object.entries(entries)) {
-    if (entry === null) continue;
+    // A removed host is kept, because it gets no field of its service either.
+    if (entry === null && key === "services") continue;
+    const { path = "/", query: queryTemplates = {}, headers: headerTemplates = {} } = entry ?? {};
+    const query = values.fill(queryTemplates, `${key}.${name}.query`);
+    const headers = values.fill(headerTemplates, `${key}.${name}.headers`);
     identities.set(name, {
-      path: entry.path ?? "/",
+      path,
       namesPort: /:\d+$/.test(name),
-      query: values.fill(entry.query, `${key}.${name}.query`),
-      headers: values.fill(entry.headers, `${key}.${name}.headers`),
-      placeholders: [entry.query, entry.headers].flatMap(templates =>
-        Object.values(templates ?? {}).flatMap(template => (template === null ? [] : placeholdersOf(template))),
+      isRemoved: entry === null,
+      query,
+      headers,
+      withheld: { query: namesWithout(queryTemplates, query), headers: namesWithout(headerTemplates, headers) },
+      placeholders: [queryTemplates, headerTemplates].flatMap(templates =>
+        Object.values(templates).flatMap(template => (template === null ? [] : placeholdersOf(template))),
       ),
     });
   }
   return identities;
+}
+
+/** The names of the templates that give no field. */
+function namesWithout(templates: object, fields: readonly IdentityField[]): readonly string[] {
+  return Object.keys(templates).filter(name => fields.every(field => field.name !== name));
+}
+
+/** Header names are the same in any spelling, so one of the two values would be dropped. */
+function repeatedHeaders(assignments: readonly Assignment[]): readonly ConfigProblem[] {
+  const headers = assignments.filter(({ path }) => path.length === 4 && path[2] === "headers");
+  const byName = Map.groupBy(headers, ({ path }) => path.join("\n").toLowerCase());
+  return [...byName.values()].flatMap(([first, second]) =>
+    first === undefined || second === undefined
+      ? []
+      : [{ where: second.where, path: second.path.join("."), message: `the same header as ${first.path[3]}` }],
+  );
 }
 
 /**

@@ -97,6 +97,7 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   const breakers = loadSection(BREAKERS, files.breakers, sources, names, problems);
   const identities = await collect(problems, () => loadIdentities(sources));
   problems.push(...unknownServices(identities?.services ?? [], names.services));
+  problems.push(...servicesWithoutMembers(identities?.services ?? [], limits));
   if (problems.length > 0 || identities === undefined) throw new ConfigError(problems);
   return policyFromAssignments(limits, breakers, identities, () =>
     standsAlone(files.ratelimits.user.assignments)
@@ -144,6 +145,19 @@ function unknownServices(named: readonly string[], known: ReadonlySet<string>): 
         message: `ratelimits.yaml has no service of this name${hint}`,
       };
     });
+}
+
+/** A service with `per_host` has no members: calls select it, so its key would be sent nowhere. */
+function servicesWithoutMembers(named: readonly string[], limits: readonly Assignment[]): readonly ConfigProblem[] {
+  return limits
+    .filter(({ path: [first, service = "", field], value }) => {
+      return first === "services" && field === "per_host" && value === true && named.includes(service);
+    })
+    .map(({ path: [, service] }) => ({
+      where: "identities",
+      path: `services.${service}`,
+      message: "a service with per_host has no members to send fields to; name its hosts under hosts",
+    }));
 }
 
 async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Value>): Promise<Value | undefined> {

@@ -9,6 +9,8 @@ export interface Member {
   readonly isSuffix: boolean;
   /** The normalized path; empty for all paths. */
   readonly path: string;
+  /** The path as the policy writes it. Requests in another spelling belong to the member, but get no key of its service. */
+  readonly writtenPath: string;
 }
 
 const SUFFIX = "*.";
@@ -21,7 +23,8 @@ export function parseMember(text: string): Member {
   const host = canonicalHost(isSuffix ? name.slice(SUFFIX.length) : name);
   if (isSuffix && /[\]:]|^[\d.]+$/.test(host))
     throw new RangeError(`${JSON.stringify(text)}: after "*." a name such as example.org is expected, without a port`);
-  return { host, isSuffix, path: slash < 0 ? "" : normalizedPath(text.slice(slash)) };
+  const path = slash < 0 ? "" : normalizedPath(text.slice(slash));
+  return { host, isSuffix, path, writtenPath: path === "" ? "" : text.slice(slash) };
 }
 
 /** The member as policy files write it; equal members have equal texts. */

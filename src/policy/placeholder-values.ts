@@ -40,8 +40,8 @@ export class PlaceholderValues {
   }
 
   /** Fills the templates. A field is left out if its template is null or one of its placeholders has no value. */
-  fill(templates: Readonly<Record<string, string | null>> | undefined, path: string): readonly IdentityField[] {
-    return Object.entries(templates ?? {}).flatMap(([name, template]) => {
+  fill(templates: Readonly<Record<string, string | null>>, path: string): readonly IdentityField[] {
+    return Object.entries(templates).flatMap(([name, template]) => {
       if (template === null) return [];
       const names = placeholdersOf(template);
       const values = new Map<string, string>();

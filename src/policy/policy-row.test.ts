@@ -107,6 +107,30 @@ test("breaker rows show the cap, trial calls and mode of each listed host, and e
   ]);
 });
 
+test("the total of a service is not shown as the total of its member", async () => {
+  const policy = await loadPolicy({
+    ratelimits: {
+      extends: "none",
+      services: {
+        s: { members: ["a.example"], total: { rates: "3/s" }, with: { A_KEY: { total: { rates: "9/s" } } } },
+      },
+      hosts: { "a.example": { metadata: { rates: "2/s" } } },
+    },
+    identities: { hosts: { "a.example": { headers: { "x-key": "{A_KEY}" } } } },
+    env: { A_KEY: "secret" },
+  });
+  const totals = [...policyRows(policy), ...hostPolicyRows(policy, { host: "a.example" })]
+    .filter(({ role }) => role.startsWith("total"))
+    .map(({ host, role, rates }) => `${host}: ${role} ${rates}`);
+  assert.deepEqual(totals, [
+    "a.example: total of service s 3/SECOND",
+    "a.example with A_KEY: total of service s with A_KEY 9/SECOND",
+    "service s: total 3/SECOND",
+    "service s with A_KEY: total 9/SECOND",
+    "a.example with A_KEY: total of service s with A_KEY 9/SECOND",
+  ]);
+});
+
 test("limits on costs are shown behind the rates, for roles and totals", async () => {
   const hosts = {
     "a.example": {

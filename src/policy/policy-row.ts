@@ -4,7 +4,7 @@ import type { Route, ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { ROLES, type Role } from "./roles.ts";
-import { serviceName } from "./service-name.ts";
+import { serviceName, withoutTier } from "./service-name.ts";
 
 /** `enforce` applies a limit; `shadow` only reports what it would have done. */
 export type PolicyMode = "enforce" | "shadow";
@@ -68,7 +68,7 @@ export interface ServiceRow {
 
 const ALL_OTHER_HOSTS = "(all other hosts)";
 
-/** The defaults, every listed host and every service, each once for each of its tiers. */
+/** The defaults, every listed host and every service, each without a key and with each set of its keys. */
 export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
   const { resolved } = policy.ratelimits;
   const entryRows = (entry: ScopeEntry) => {
@@ -168,9 +168,10 @@ function rowsOf(
     };
   });
   const { name: metadataName, above } = routeOf("metadata");
-  const totals = above.map(({ name, policy: total }, index) => ({
-    host: shown ?? metadataName,
-    role: index === 0 ? "total" : `total of ${name}`,
+  const host = shown ?? metadataName;
+  const totals = above.map(({ name, policy: total }) => ({
+    host,
+    role: withoutTier(name) === withoutTier(host) ? "total" : `total of ${name}`,
     ...budgetCells(total),
     backend,
     aimd: resolved.aimd.enabled,

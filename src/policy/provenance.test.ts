@@ -209,6 +209,43 @@ test("every refusal of a hub carries the setting behind it", async t => {
   });
 });
 
+test("a limit of requests with a key names the setting under with", async () => {
+  const ratelimits = {
+    extends: "none" as const,
+    hosts: { "api.x": { metadata: { rates: "2/SECOND" }, with: { A_KEY: { metadata: { rates: "9/SECOND" } } } } },
+    services: {
+      s: { members: ["s.x"], total: { rates: "1/SECOND" }, with: { A_KEY: { total: { rates: "8/SECOND" } } } },
+      own: { per_host: true, metadata: { rates: "7/SECOND" } },
+    },
+  };
+  const identities = {
+    hosts: { "api.x": { path: "/v2", headers: { "x-key": "{A_KEY}" } }, "s.x": { headers: { "x-key": "{A_KEY}" } } },
+  };
+  const policy = await loadPolicy({ ratelimits, identities, env: { A_KEY: "secret" } });
+  for (const [host, owner, limit] of [
+    ["api.x", "api.x", "2/SECOND"],
+    ["api.x with A_KEY", "api.x with A_KEY", "9/SECOND"],
+    ["service s with A_KEY", "service s with A_KEY", "8/SECOND"],
+    ["service own:api.x with A_KEY", "service own:api.x with A_KEY", "9/SECOND"],
+    ["service own:api.x with A_KEY", "service own:api.x with A_KEY", "7/SECOND"],
+  ] as const)
+    assert.deepEqual(decidedByOf(policy, windowOf(limit, owner), { host, role: "metadata" }), {
+      limit,
+      value: limit,
+      where: "policy.ratelimits",
+      mode: "enforce",
+    });
+});
+
+test("the mode of a circuit behind a service with per_host is that of the host", async () => {
+  const policy = await loadPolicy({
+    ratelimits: { services: { own: { per_host: true, metadata: { rates: "7/SECOND" } } } },
+    breakers: { hosts: { "api.x": { mode: "shadow" } } },
+  });
+  const modeAt = (host: string) => decidedByOf(policy, circuit("failures"), { host, role: "metadata" }).mode;
+  assert.deepEqual(["service own:api.x", "service own:other.x", "api.x"].map(modeAt), ["shadow", "enforce", "shadow"]);
+});
+
 test("the events of refusals and of shadow mode name the setting behind them", async t => {
   const { origin } = await serve(t, (_, response) => response.end());
   const decidedBy = async (mode: "enforce" | "shadow") => {

@@ -8,9 +8,10 @@ import {
   PROBE_IN_FLIGHT,
   RAMP_UP,
 } from "../errors.ts";
+import { budgetUnitOf } from "./budget-unit.ts";
 import {
   type ExplainedValue,
-  explainLimits,
+  explainBudget,
   explainPolicy,
   explainResolver,
   explainSettings,
@@ -19,12 +20,11 @@ import {
 import { STORE_AWAY } from "./limits-share.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
-import { isServiceName, serviceOfName, withoutTier } from "./service-name.ts";
-import { policyTarget } from "./target.ts";
+import { isServiceName, serviceName, serviceOfName, withoutTier } from "./service-name.ts";
 
 /** The parts of a request that decide which setting applies to it. */
 export interface ExplainedRequest {
-  /** A canonical host, or `service <name>`. */
+  /** A canonical host, or the name of a role budget. */
   readonly host: string;
   readonly role: Role;
   readonly path?: string | undefined;
@@ -74,7 +74,7 @@ function limitSetting(
   const rates = unit === undefined ? "rates" : `costs.${unit}`;
   const field = cap === undefined ? rates : "max_concurrent";
   const wanted = cap ?? (unit === undefined ? limit : limit.replaceAll(`${unit} `, ""));
-  const same = limitValues(policy, request)
+  const same = explainBudget(policy, request.host, request.role, request.path)
     .filter(value => value.field === field || value.field.endsWith(`.${field}`))
     .filter(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
   // The total of a service may have the same number as the role of its host: the owner decides which one is meant.
@@ -114,18 +114,9 @@ function settingOf(policy: LoadedPolicy, field: string, fallback: unknown, name?
 /** A request that names a service instead of a host has the settings of the circuit's owner. */
 function circuitValues(policy: LoadedPolicy, owner: string, request: ExplainedRequest): readonly ExplainedValue[] {
   const { host, role, path } = request;
-  return isServiceName(host) ? explainTarget(policy, owner, role) : explainPolicy(policy, host, role, path);
-}
-
-function limitValues(policy: LoadedPolicy, request: ExplainedRequest): readonly ExplainedValue[] {
-  const name = serviceOfName(withoutTier(request.host));
-  if (name === undefined) return explainPolicy(policy, request.host, request.role, request.path);
-  // A service with `per_host` has a budget for each host, `service <name>:<host>`, which keeps the host's limits too.
-  const colon = name.indexOf(":");
-  const own = explainLimits(policy, { service: colon < 0 ? name : name.slice(0, colon) }, request.role);
-  if (colon < 0) return own;
-  const { host, path } = policyTarget(policy, name.slice(colon + 1));
-  return [...own, ...explainPolicy(policy, host, request.role, path)];
+  return isServiceName(host)
+    ? explainTarget(policy, owner, role)
+    : explainPolicy(policy, withoutTier(host), role, path);
 }
 
 function whereOf({ sources }: ExplainedValue): string {
@@ -154,15 +145,15 @@ function ratesIn(value: string): readonly string[] {
   }
 }
 
-function isShadow(
-  { ratelimits, breakers }: LoadedPolicy,
-  { host, role, path }: ExplainedRequest,
-  isBreaker: boolean,
-): boolean {
-  const isService = serviceOfName(withoutTier(host)) !== undefined;
+function isShadow({ ratelimits, breakers }: LoadedPolicy, request: ExplainedRequest, isBreaker: boolean): boolean {
+  const { role, host: name } = request;
+  const { service, host, path = request.path, tiers } = budgetUnitOf(name);
   if (isBreaker)
-    return breakers.resolved.isShadow(isService ? withoutTier(host) : breakers.resolved.route(host, path).circuit);
+    return breakers.resolved.isShadow(
+      host === undefined ? serviceName(service) : breakers.resolved.route(host, path).circuit,
+    );
   const { resolved } = ratelimits;
-  const route = isService ? resolved.routeByName(host, role) : resolved.route(host, role, path);
+  const isHost = host !== undefined && service === undefined && tiers.length === 0;
+  const route = isHost ? resolved.route(host, role, path) : resolved.routeByName(name, role);
   return route?.roleBudget.isShadow ?? false;
 }

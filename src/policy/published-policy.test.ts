@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explainPolicy } from "./explanation.ts";
+import { explainPolicy, explainSettings } from "./explanation.ts";
 import { loadPolicy } from "./load.ts";
 import { loadPublishedPolicy, publishedPolicyOf } from "./published-policy.ts";
 import { ROLES } from "./roles.ts";
@@ -33,12 +33,35 @@ test("a published policy gives every host the same values from the same sources"
   for (const secret of ["secret-key", "a@example.org"]) assert.ok(!text.includes(secret), secret);
 });
 
-test("the address of a store is not published", async () => {
+test("a published policy has the same tiers, also at hosts that remove a key of their service", async () => {
+  const policy = await loadPolicy({
+    ratelimits: {
+      services: { institute: { members: ["*.institute.example"], with: { A_KEY: { total: { rates: "9/SECOND" } } } } },
+    },
+    identities: {
+      services: { institute: { headers: { "x-key": "{A_KEY}" } } },
+      hosts: { "b.institute.example": false, "c.institute.example": { headers: { "x-key": null } } },
+    },
+    env: { A_KEY: "secret-key" },
+  });
+  const loaded = loadPublishedPolicy(JSON.parse(JSON.stringify(publishedPolicyOf(policy))));
+  for (const { ratelimits } of [policy, loaded ?? assert.fail("no policy")])
+    assert.deepEqual(
+      ["a", "b", "c"].map(host => ratelimits.resolved.route(`${host}.institute.example`, "metadata").name),
+      ["service institute with A_KEY", "service institute", "service institute"],
+    );
+});
+
+test("the address of a store is not published, but what happens while it is away is", async () => {
   const policy = await loadPolicy({
     env: { DOCSTOKG_RLIMIT_BACKEND: "redis", DOCSTOKG_RLIMIT_DSN: "redis://me:secret@host.example:6379" },
+    ratelimits: { backend: { when_store_away: "wait" } },
     breakers: { advanced: { cooldown_store: { backend: "redis", dsn: "redis://me:secret@host.example:6379" } } },
   });
-  assert.doesNotMatch(JSON.stringify(publishedPolicyOf(policy)), /secret|host\.example/);
+  const text = JSON.stringify(publishedPolicyOf(policy));
+  assert.doesNotMatch(text, /secret|host\.example/);
+  const settings = explainSettings(loadPublishedPolicy(JSON.parse(text)) ?? assert.fail("no policy"));
+  assert.equal(settings.find(({ field }) => field === "backend.when_store_away")?.value, "wait");
 });
 
 test("a policy of thousands of hosts is not published", async () => {

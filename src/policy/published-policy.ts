@@ -15,7 +15,11 @@ export interface PublishedPolicy {
 
 type PublishedAssignment = readonly [path: readonly string[], value: unknown, where: string];
 
-interface PublishedIdentity extends Pick<Identity, "path" | "namesPort" | "placeholders"> {
+/** Older versions publish neither `isRemoved` nor `withheld`. */
+type PublishedIdentityFacts = Pick<Identity, "path" | "namesPort" | "placeholders"> &
+  Partial<Pick<Identity, "isRemoved" | "withheld">>;
+
+interface PublishedIdentity extends PublishedIdentityFacts {
   /** `hosts.<host>` or `services.<name>`. */
   readonly key: string;
   readonly query: readonly PublishedField[];
@@ -59,21 +63,21 @@ function publishedAssignments(assignments: readonly Assignment[]): readonly Publ
 
 /** The address of a store may contain a password, and the reader has the store already. */
 function isStore([first, second]: readonly string[]): boolean {
-  return first === "backend" || (first === "advanced" && second === "cooldown_store");
+  if (first === "backend") return second !== "when_store_away" && second !== "fleet_size";
+  return first === "advanced" && second === "cooldown_store";
 }
 
 function toAssignment([path, value, where]: PublishedAssignment): Assignment {
   return { path: path.map(String), value, where: String(where) };
 }
 
-function publishedIdentity(
-  key: string,
-  { path, namesPort, placeholders, query, headers }: Identity,
-): PublishedIdentity {
+function publishedIdentity(key: string, { query, headers, ...identity }: Identity): PublishedIdentity {
   const fields = (list: readonly IdentityField[]) =>
     list.map((field): PublishedField => [field.name, field.isSecret, field.placeholders]);
-  return { key, path, namesPort, placeholders, query: fields(query), headers: fields(headers) };
+  return { key, ...identity, query: fields(query), headers: fields(headers) };
 }
+
+const NONE_WITHHELD = { query: [], headers: [] };
 
 /** The values of the fields are empty: only which fields are sent decides about limits. */
 function identitiesOf(published: readonly PublishedIdentity[]): Identities {
@@ -85,7 +89,7 @@ function identitiesOf(published: readonly PublishedIdentity[]): Identities {
         .filter(({ key }) => key.startsWith(prefix))
         .map(({ key, query, headers, ...rest }): [string, Identity] => [
           key.slice(prefix.length),
-          { ...rest, query: fields(query), headers: fields(headers) },
+          { isRemoved: false, withheld: NONE_WITHHELD, ...rest, query: fields(query), headers: fields(headers) },
         ]),
     );
   return new Identities(byPrefix("hosts."), byPrefix("services."), undefined);

@@ -170,7 +170,7 @@ export interface RatelimitsOptions {
   readonly mode?: "enforce" | "shadow" | undefined;
   /** Limits of hosts that are not listed, and of fields that a host does not set. @default built-in limits */
   readonly defaults?: LimitsByRole | undefined;
-  /** Limits by host. A port is part of the name only if the policy lists the host with that port. @default none */
+  /** Limits by host. An entry holds for every port of the host, except ports that the policy lists with the host. @default none */
   readonly hosts?: Readonly<Record<string, HostLimits>> | undefined;
   /** Hosts, suffixes and paths that share one budget, by the name of the service. @default none */
   readonly services?: Readonly<Record<string, ServiceLimits>> | undefined;

@@ -272,7 +272,7 @@ export const ratelimitsSchema = s.object({
     .map(hostNameSchema, s.object({ with: withSchema, aimd: adaptsSchema, ...host }))
     .default({})
     .describe(
-      "Limits by host. A port is part of the name only if the policy lists the host with that port. Default: none",
+      "Limits by host. An entry holds for every port of the host, except ports that the policy lists with the host. Default: none",
     ),
   services: servicesSchema
     .default({})

@@ -51,6 +51,7 @@ test("a host with a port belongs to the entries of the host, and is named with i
     listed: ["zenodo.org", "zenodo.org:80"],
     service: undefined,
     memberPath: "",
+    writtenPath: "",
   });
   const { host, listed } = table.find("zenodo.org:8080");
   assert.deepEqual([host, listed], ["zenodo.org", ["zenodo.org"]]);
@@ -70,8 +71,10 @@ describe("members", () => {
       host: "xn--mnchen-3ya.example",
       isSuffix: false,
       path: "/a/b",
+      writtenPath: "//A/%62/",
     });
-    assert.deepEqual(parseMember("*.HAL.science"), { host: "hal.science", isSuffix: true, path: "" });
+    for (const text of ["*.HAL.science", "*.hal.science/"])
+      assert.deepEqual(parseMember(text), { host: "hal.science", isSuffix: true, path: "", writtenPath: "" });
   });
 
   test("that are no host, or a suffix of an address or port, are refused with their text", () => {

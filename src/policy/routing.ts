@@ -24,28 +24,35 @@ export interface RoutedRequest {
   readonly service: string | undefined;
   /** The path of the member that contains the request; empty for the whole host. */
   readonly memberPath: string;
+  /** The same path as the policy writes it. */
+  readonly writtenPath: string;
 }
 
-/** Services by path. The empty path is the whole host. */
-type ServicesByPath = ReadonlyMap<string, string>;
+/** Members by normalized path. The empty path is the whole host. */
+type MembersByPath = ReadonlyMap<string, OwnedMember>;
+
+interface OwnedMember extends Pick<Member, "path" | "writtenPath"> {
+  readonly service: string;
+}
 
 /** The member that contains a request, and the table of its host. */
 interface Match {
-  readonly service: string;
-  readonly path: string;
-  readonly table: ServicesByPath;
+  readonly member: OwnedMember;
+  readonly table: MembersByPath;
 }
 
 interface KnownHost {
   /** The canonical host, with its port. */
   readonly name: string;
   /** The tables that may contain it, most specific first. */
-  readonly tables: readonly ServicesByPath[];
-  /** True when its paths belong to different services. */
-  readonly isSplit: boolean;
+  readonly tables: readonly MembersByPath[];
+  /** The length of the longest path that is a member; 0 if its paths belong to one service. */
+  readonly longestPath: number;
   /** Its requests, by the path of the member that contains them. */
   readonly parts: Map<string, RoutedRequest>;
 }
+
+const NO_MEMBER = { service: undefined, path: "", writtenPath: "" };
 
 /** Bounds the memory for a crawler that calls very many hosts. The same number as `UNLISTED_MAX` of the breakers. */
 const REMEMBERED_MAX = 16_384;
@@ -53,8 +60,8 @@ const REMEMBERED_MAX = 16_384;
 /** The table of hosts, suffixes and paths that a policy names. */
 export class Routing {
   readonly #listed: ReadonlySet<string>;
-  readonly #hosts = new Map<string, Map<string, string>>();
-  readonly #suffixes = new Map<string, Map<string, string>>();
+  readonly #hosts = new Map<string, Map<string, OwnedMember>>();
+  readonly #suffixes = new Map<string, Map<string, OwnedMember>>();
   /** By the text of the host, which may not be canonical. */
   readonly #known = new Map<string, KnownHost>();
 
@@ -69,19 +76,19 @@ export class Routing {
    * the same entries usually get the same object.
    */
   find(text: string, path = ""): RoutedRequest {
-    const { name, tables, isSplit, parts } = this.#known.get(text) ?? this.#lookUp(text);
-    const match = isSplit ? firstMatch(tables, normalizedPath(path)) : undefined;
-    const part = match?.path ?? "";
+    const { name, tables, longestPath, parts } = this.#known.get(text) ?? this.#lookUp(text);
+    const match = longestPath > 0 ? firstMatch(tables, normalizedPath(path), longestPath) : undefined;
+    const part = match?.member.path ?? "";
     const found = parts.get(part);
     if (found !== undefined) return found;
-    const routed = this.#route(name, tables, match ?? firstMatch(tables, ""));
+    const routed = this.#route(name, tables, match ?? firstMatch(tables, "", 0));
     parts.set(part, routed);
     return routed;
   }
 
   /** True when paths of this host belong to services of their own. */
   hasPaths(text: string): boolean {
-    return (this.#known.get(text) ?? this.#lookUp(text)).isSplit;
+    return (this.#known.get(text) ?? this.#lookUp(text)).longestPath > 0;
   }
 
   /** Whether the policy names this canonical host, under `hosts` or as a member. */
@@ -96,16 +103,18 @@ export class Routing {
 
   #add(member: Member, service: string): void {
     const tables = member.isSuffix ? this.#suffixes : this.#hosts;
-    const known = tables.get(member.host);
-    if (known === undefined) tables.set(member.host, new Map([[member.path, service]]));
-    else if (!known.has(member.path)) known.set(member.path, service);
-    else throw new RangeError(`${memberText(member)} is a member of ${known.get(member.path)} and of ${service}`);
+    const { host, path, writtenPath } = member;
+    const known = tables.get(host) ?? new Map<string, OwnedMember>();
+    const other = known.get(path);
+    if (other !== undefined)
+      throw new RangeError(`${memberText(member)} is a member of ${other.service} and of ${service}`);
+    tables.set(host, known.set(path, { service, path, writtenPath }));
   }
 
   /** The tables that may contain the host, most specific first. */
-  #tablesOf(name: string, bare: string): readonly ServicesByPath[] {
-    const tables: ServicesByPath[] = [];
-    const add = (table: ServicesByPath | undefined) => table !== undefined && tables.push(table);
+  #tablesOf(name: string, bare: string): readonly MembersByPath[] {
+    const tables: MembersByPath[] = [];
+    const add = (table: MembersByPath | undefined) => table !== undefined && tables.push(table);
     if (name !== bare) add(this.#hosts.get(name));
     add(this.#hosts.get(bare));
     if (this.#suffixes.size > 0)
@@ -117,17 +126,18 @@ export class Routing {
   #lookUp(text: string): KnownHost {
     const name = canonicalHost(text);
     const tables = this.#tablesOf(name, withoutPort(name));
-    const known = { name, tables, isSplit: tables.some(hasPaths), parts: new Map() };
+    const longestPath = Math.max(0, ...tables.map(longestIn));
+    const known = { name, tables, longestPath, parts: new Map() };
     if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
     this.#known.set(text, known);
     return known;
   }
 
-  #route(name: string, tables: readonly ServicesByPath[], match: Match | undefined): RoutedRequest {
+  #route(name: string, tables: readonly MembersByPath[], match: Match | undefined): RoutedRequest {
     const bare = withoutPort(name);
     // If the policy does not name the host at all, its ports are different servers, so the port is kept.
     const keepsPort = this.isNamed(name) || (tables.length === 0 && !this.#listed.has(bare));
-    const { service, path: memberPath = "", table } = match ?? {};
+    const { member: { service, path: memberPath, writtenPath } = NO_MEMBER, table } = match ?? {};
     const isPortMember = name !== bare && table !== undefined && table === this.#hosts.get(name);
     const names = memberPath !== "" ? [] : name === bare || isPortMember ? [name] : [bare, name];
     return {
@@ -136,24 +146,27 @@ export class Routing {
       listed: names.filter(host => this.#listed.has(host)),
       service,
       memberPath,
+      writtenPath,
     };
   }
 }
 
-function firstMatch(tables: readonly ServicesByPath[], path: string): Match | undefined {
+function firstMatch(tables: readonly MembersByPath[], path: string, longestPath: number): Match | undefined {
   for (const table of tables) {
-    for (const at of pathsAbove(path)) {
-      const service = table.get(at);
-      if (service !== undefined) return { service, path: at, table };
+    for (const at of pathsAbove(path, longestPath)) {
+      const member = table.get(at);
+      if (member !== undefined) return { member, table };
     }
-    const service = table.get("");
-    if (service !== undefined) return { service, path: "", table };
+    const member = table.get("");
+    if (member !== undefined) return { member, table };
   }
   return undefined;
 }
 
-function hasPaths(table: ServicesByPath): boolean {
-  return table.size > (table.has("") ? 1 : 0);
+function longestIn(table: MembersByPath): number {
+  let longest = 0;
+  for (const path of table.keys()) longest = Math.max(longest, path.length);
+  return longest;
 }
 
 /** A canonical host without its port. The colons of an IPv6 address are inside brackets. */

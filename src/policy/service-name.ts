@@ -27,6 +27,12 @@ export function tierName(name: string, tiers: readonly string[]): string {
   return tiers.length === 0 ? name : `${name}${TIER}${tiers.join(" + ")}`;
 }
 
+/** The tiers of such a name, in its order. */
+export function tiersOfName(name: string): readonly string[] {
+  const at = name.lastIndexOf(TIER);
+  return at < 0 ? [] : name.slice(at + TIER.length).split(" + ");
+}
+
 /** The host or service of a name, without its tier. */
 export function withoutTier(name: string): string {
   const at = name.lastIndexOf(TIER);

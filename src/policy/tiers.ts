@@ -1,5 +1,8 @@
 import type { Identities, OwningService } from "./identity.ts";
 import { type LimitScope, type ScopePlace, scopePlaces, valueAt } from "./precedence.ts";
+import type { PlacedRequest } from "./request-places.ts";
+
+type TieredRequest = OwningService & { readonly host: string };
 
 /**
  * Tiers: limits that depend on what a request carries (`with: { NCBI_API_KEY: … }`). A tier applies to a request when
@@ -17,24 +20,35 @@ export class Tiers {
   }
 
   /** The tiers of an entry that apply to requests to the host and path, weakest first. */
-  of(scope: LimitScope, request: OwningService & { readonly host: string }, path = ""): readonly string[] {
-    if (this.#identities === undefined) return [];
-    const names = this.#namesIn(scope);
-    return names.length === 0 ? [] : names.filter(name => this.#identities?.sends(request.host, path, request, name));
+  of(scope: LimitScope, request: TieredRequest, path = ""): readonly string[] {
+    return this.namesIn(scope).filter(name => this.#identities?.sends(request.host, path, request, name));
   }
 
-  /** Each set of tiers that can apply to requests to these hosts, the empty one first. */
-  possibleSets(scope: LimitScope, hosts: readonly string[]): readonly (readonly string[])[] {
-    const names = this.#namesIn(scope);
+  /** Each set of tiers that applies to one of these requests, the empty one first. */
+  possibleSets(scope: LimitScope, places: readonly PlacedRequest[]): readonly (readonly string[])[] {
     const sets = new Map<string, readonly string[]>([["", []]]);
-    if (names.length > 0) {
-      for (const host of hosts) {
-        const sent = this.#identities?.sentTo(host, scope.service) ?? new Set();
-        const applied = names.filter(name => sent.has(name));
+    if (this.namesIn(scope).length > 0) {
+      for (const { routed, path } of places) {
+        const applied = this.of(scope, routed, path);
         sets.set(applied.join(" "), applied);
       }
     }
     return [...sets.values()];
+  }
+
+  /**
+   * Whether exactly these tiers can apply to requests of this host or member. If that depends on the path, any of the
+   * keys that the host gets may be missing.
+   */
+  mayApply(tiers: readonly string[], scope: LimitScope, request: TieredRequest): boolean {
+    const names = this.namesIn(scope);
+    if (names.length === 0) return tiers.length === 0;
+    if (!this.dependOnPath(request)) return isSameList(tiers, this.of(scope, request));
+    const sent = this.#identities?.sentTo(request.host, request.service);
+    return isSameList(
+      tiers,
+      names.filter(name => tiers.includes(name) && sent?.has(name)),
+    );
   }
 
   /** The tiers of a scope that are set in this entry. */
@@ -49,11 +63,13 @@ export class Tiers {
   }
 
   /** True when the tier depends on the path within one member. */
-  dependOnPath(request: OwningService & { readonly host: string }): boolean {
+  dependOnPath(request: TieredRequest): boolean {
     return this.hasPaths(request.host) || (this.#identities?.isSplitService(request) ?? false);
   }
 
-  #namesIn(scope: LimitScope): readonly string[] {
+  /** The tiers that entries of the scope have, weakest first; none without identification. */
+  namesIn(scope: LimitScope): readonly string[] {
+    if (this.#identities === undefined) return [];
     return [...new Set(scopePlaces(scope).flatMap(place => this.#namesAt(place)))];
   }
 
@@ -65,4 +81,8 @@ export class Tiers {
     this.#names.set(key, names);
     return names;
   }
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
 }

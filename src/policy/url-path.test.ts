@@ -36,6 +36,16 @@ test("normalizing a normalized path changes nothing, whatever was sent", () => {
 });
 
 test("a path is below itself, each of its parents, and the path before a path parameter", () => {
-  assert.deepEqual([...pathsAbove("/a/b;v=1/c")], ["/a/b;v=1/c", "/a/b;v=1", "/a/b", "/a"]);
-  assert.deepEqual([...pathsAbove("")], []);
+  const path = "/a/b;v=1/c";
+  assert.deepEqual([...pathsAbove(path, 10)], [path, "/a/b;v=1", "/a/b", "/a"]);
+  assert.deepEqual([...pathsAbove("", 10)], []);
+});
+
+test("of the paths above a long path, only those are tried that are short enough", () => {
+  const path = "/a/b;v=1/c";
+  assert.deepEqual([...pathsAbove(path, 9)], ["/a/b;v=1", "/a/b", "/a"]);
+  assert.deepEqual([...pathsAbove(path, 8)], ["/a/b;v=1", "/a/b", "/a"]);
+  assert.deepEqual([...pathsAbove(path, 7)], ["/a/b", "/a"]);
+  assert.deepEqual([...pathsAbove(path, 1)], []);
+  assert.deepEqual([...pathsAbove("/a".repeat(8000), 4)], ["/a/a", "/a"]);
 });

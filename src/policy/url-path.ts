@@ -22,14 +22,20 @@ export function normalizedPath(path: string): string {
   return segments.map(segment => `/${segment}`).join("");
 }
 
-/** A path and every path above it, longest first, without the root. A `;` ends a segment's name, as on Java servers. */
-export function* pathsAbove(path: string): Generator<string> {
-  let end = path.length;
+/**
+ * A path and every path above it, longest first, without the root. A `;` ends a segment's name, as on Java servers.
+ * @param maxChars longer ones are left out: a caller that looks each up would need quadratic time for a long path
+ */
+export function* pathsAbove(path: string, maxChars: number): Generator<string> {
+  let end = path.length > maxChars ? lastSeparator(path, maxChars) : path.length;
   while (end > 0) {
-    const at = path.slice(0, end);
-    yield at;
-    end = Math.max(at.lastIndexOf("/"), at.lastIndexOf(";"));
+    yield path.slice(0, end);
+    end = lastSeparator(path, end - 1);
   }
+}
+
+function lastSeparator(path: string, from: number): number {
+  return Math.max(path.lastIndexOf("/", from), path.lastIndexOf(";", from));
 }
 
 /** Decodes valid escapes of ASCII. Others stay as they are: no member of a service contains them. */

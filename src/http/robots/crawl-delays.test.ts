@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
 import { StoreError } from "../../errors.ts";
 import { limitPoliciesFrom } from "../../policy/limits.ts";
+import { partitionName } from "../../policy/partition-name.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { internalsOf } from "../hub-internals.ts";
 import { CrawlDelays } from "./crawl-delays.ts";
@@ -203,4 +204,14 @@ test("a delay is at most 60 s, and the oldest of very many hosts is forgotten", 
   for (let host = 0; host < 4096; host += 1) delays.set(`h${host}.example`, 2);
   assert.equal(rates("a.example"), undefined);
   assert.deepEqual(rates("h0.example"), ["1/2SECOND"]);
+});
+
+test("all partitions of a host keep its delay together", () => {
+  const delays = new CrawlDelays();
+  delays.set("a.example", 2);
+  const base = limitPoliciesFrom({ defaults: { landing: { per: "partition" } } }, "test");
+  const routed = delays.applyTo(base);
+  const partition = routed.routeByName(partitionName("a.example", "tenant"), "landing");
+  assert.deepEqual(partition?.above, routed.route("a.example", "landing").above);
+  assert.equal(partition?.above[0]?.name, "a.example");
 });

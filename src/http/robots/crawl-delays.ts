@@ -1,5 +1,6 @@
 import { budgetPolicy } from "../../policy/budget-policy.ts";
 import type { LimitPolicies, Route, TotalBudget } from "../../policy/limit-policies.ts";
+import { commonName } from "../../policy/partition-name.ts";
 import type { Role } from "../../policy/roles.ts";
 import { isServiceName } from "../../policy/service-name.ts";
 
@@ -31,7 +32,8 @@ export class CrawlDelays {
   /** The limits of a policy, with the delays above them. Delays that are set later apply after the next reload. */
   applyTo(limits: LimitPolicies): LimitPolicies {
     const delayed = (route: Route, role: Role): Route => {
-      const total = role === "metadata" || isServiceName(route.name) ? undefined : this.#totals.get(route.name);
+      const host = commonName(route.name);
+      const total = role === "metadata" || isServiceName(host) ? undefined : this.#totals.get(host);
       return total === undefined || route.above.length > 0 ? route : { ...route, above: [total] };
     };
     return {
@@ -40,7 +42,7 @@ export class CrawlDelays {
       route: (host, role, path) => delayed(limits.route(host, role, path), role),
       serviceRoute: (...request) => limits.serviceRoute(...request),
       hasPaths: host => limits.hasPaths(host),
-      placesOf: name => limits.placesOf(name),
+      placesOf: (name, role) => limits.placesOf(name, role),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && delayed(route, role);

@@ -328,7 +328,10 @@ describe("fields of a service", () => {
   const ratelimits = {
     extends: "none",
     services: {
-      portal: { members: ["*.portal.example", "shared.example/api", "loose.example"], total: { rates: "3/SECOND" } },
+      portal: {
+        members: ["*.portal.example", "shared.example/api", "shared.example/Web/", "loose.example"],
+        total: { rates: "3/SECOND" },
+      },
       other: { members: ["public.portal.example", "shared.example/open"], total: { rates: "3/SECOND" } },
     },
   } as const;
@@ -352,6 +355,7 @@ describe("fields of a service", () => {
       ["https://a.portal.example", "/x"],
       ["https://loose.example", "/"],
       ["https://shared.example", "/api/works?page=2"],
+      ["https://shared.example", "/Web/works"],
     ] as const) {
       const sent = some.apply(request(origin, path));
       assert.equal(fields(sent.headers)["x-token"], "t0ken-of-ours", origin);
@@ -369,9 +373,17 @@ describe("fields of a service", () => {
     }
   });
 
-  test("go to the plain path of a member only, because servers read dots and escapes differently", async () => {
+  test("go to the path of a member as the policy writes it, because servers read other spellings differently", async () => {
     const some = await serviceIdentity();
-    for (const path of ["/api/../admin", "/api/%2e%2e/admin", "//api/x", "/%61pi/x", "http://evil.example/api/x"])
+    for (const path of [
+      "/web/x",
+      "/API/x",
+      "/api/../admin",
+      "/api/%2e%2e/admin",
+      "//api/x",
+      "/%61pi/x",
+      "http://evil.example/api/x",
+    ])
       assert.equal(token(some, "https://shared.example", path), undefined, path);
   });
 
@@ -388,6 +400,28 @@ describe("fields of a service", () => {
     assert.equal(token(some, "https://loose.example", "/own/x"), key);
     assert.match(some.apply(request("https://loose.example", "/own/x")).path, /mail=/);
     assert.equal(token(some, "https://loose.example", "/x"), "t0ken-of-ours");
+  });
+
+  test("are not sent to a host that removes them, or whose own field has no value", async () => {
+    const some = await serviceIdentity({
+      "removed.portal.example": false,
+      "port.portal.example": { headers: { "x-own": "{A_KEY}" } },
+      "port.portal.example:8443": null,
+      "null.portal.example": { headers: { "X-Token": null } },
+      "unset.portal.example": { headers: { "x-token": "{NOT_SET}" } },
+      "path.portal.example": { path: "/api", headers: { "x-token": false } },
+    });
+    const sent = (host: string, path = "/") => {
+      const { path: target, headers } = some.apply(request(`https://${host}`, path));
+      return [fields(headers)["x-token"], target.includes("mail=")];
+    };
+    assert.deepEqual(sent("removed.portal.example"), [undefined, false]);
+    assert.deepEqual(sent("port.portal.example:8443"), [undefined, false]);
+    assert.deepEqual(sent("port.portal.example"), ["t0ken-of-ours", true]);
+    assert.deepEqual(sent("null.portal.example"), [undefined, true]);
+    assert.deepEqual(sent("unset.portal.example"), [undefined, true]);
+    assert.deepEqual(sent("path.portal.example", "/api/x"), [undefined, true]);
+    assert.deepEqual(sent("path.portal.example", "/x"), ["t0ken-of-ours", true]);
   });
 
   test("are removed from the Location of a redirect to another host", async () => {
@@ -419,6 +453,8 @@ describe("fields of a service", () => {
       ["shared.example", "/api/x"],
       ["shared.example", "/%61pi/x"],
       ["shared.example", "/api/x"],
+      ["shared.example", "/Web/x"],
+      ["shared.example", "/web/x"],
     ] as const) {
       const some = new CallerIdentity({ ...policy, routing: policy.ratelimits.resolved.routing, version: "1" });
       const isSent = token(some, `https://${host}`, path) !== undefined;
@@ -427,10 +463,15 @@ describe("fields of a service", () => {
     assert.equal(totalAt(await load({ extends: "none" }), "a.portal.example", "/x"), "3/SECOND");
   });
 
-  test("of a service that the limits do not have are an error with a suggestion", async () => {
+  test("of a service that the limits do not have, or that has no members, are an error with a suggestion", async () => {
     await assert.rejects(
       loadPolicy({ ratelimits, identities: { services: { portals: { query: { a: "{tool}" } } } } }),
       /services\.portals: ratelimits\.yaml has no service of this name; did you mean portal\?/,
+    );
+    const own = { per_host: true, metadata: { rates: "1/SECOND" } } as const;
+    await assert.rejects(
+      loadPolicy({ ratelimits: { services: { own } }, identities: { services: { own: { query: { a: "{tool}" } } } } }),
+      /services\.own: a service with per_host has no members to send fields to; name its hosts under hosts/,
     );
   });
 });

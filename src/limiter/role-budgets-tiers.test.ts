@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Gate } from "../gate/gate.ts";
+import { loadPolicy, type PolicySources } from "../policy/load.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import type { EntryRequest } from "./entry-request.ts";
+import { LimiterEmitter } from "./limiter-emitter.ts";
+import { RoleBudgets } from "./role-budgets.ts";
+
+const HOST = "api.example.org";
+const env = { K1: "key-one", K2: "key-two" };
+const role = { rates: "100/SECOND", max_delay_ms: 0 };
+
+async function limitsOf({ ratelimits, identities, ...rest }: PolicySources) {
+  const policy = await loadPolicy({
+    env,
+    ...rest,
+    ratelimits: { extends: "none", ...(ratelimits as object) },
+    identities: { extends: "none", ...(identities as object) },
+  });
+  return policy.ratelimits.resolved;
+}
+
+/** The number of requests that are granted at once. */
+function burst(gate: Gate, request: Partial<EntryRequest>): number {
+  let granted = 0;
+  while (gate.tryEnter({ host: HOST, role: "metadata", ...request })) granted += 1;
+  return granted;
+}
+
+const UNCHANGED: readonly (readonly [title: string, sources: PolicySources, request: Partial<EntryRequest>])[] = [
+  [
+    "a service that has only suffixes",
+    {
+      ratelimits: {
+        services: {
+          s: {
+            members: ["*.example.org"],
+            metadata: role,
+            total: { rates: "1/MINUTE" },
+            with: { K1: { total: { rates: "2/MINUTE" } } },
+          },
+        },
+      },
+      identities: { services: { s: { headers: { "x-key": "{K1}" } } } },
+    },
+    {},
+  ],
+  [
+    "a host below a suffix that has a key of its own",
+    {
+      ratelimits: {
+        services: {
+          s: {
+            members: ["example.org", "*.example.org"],
+            metadata: role,
+            total: { rates: "1/MINUTE" },
+            with: { K1: { total: { rates: "2/MINUTE" } } },
+          },
+        },
+      },
+      identities: { hosts: { [HOST]: { headers: { "x-key": "{K1}" } } } },
+    },
+    {},
+  ],
+  [
+    "a service with a key whose host has another key below a path",
+    {
+      ratelimits: {
+        services: {
+          s: {
+            members: [HOST],
+            metadata: role,
+            total: { rates: "1/MINUTE" },
+            with: { K1: { total: { rates: "2/MINUTE" } }, K2: { total: { rates: "3/MINUTE" } } },
+          },
+        },
+      },
+      identities: {
+        services: { s: { headers: { "x-key": "{K1}" } } },
+        hosts: { [HOST]: { path: "/v2", headers: { "x-two": "{K2}" } } },
+      },
+    },
+    { path: "/other" },
+  ],
+  [
+    "a service with per_host whose host has a key below a path",
+    {
+      ratelimits: {
+        services: { s: { per_host: true, metadata: role, total: { rates: "2/MINUTE" } } },
+        hosts: { [HOST]: { metadata: role, with: { K1: { metadata: { rates: "90/SECOND" } } } } },
+      },
+      identities: { hosts: { [HOST]: { path: "/v2", headers: { "x-key": "{K1}" } } } },
+    },
+    { service: "s", path: "/v2/x" },
+  ],
+  [
+    "a member path in a spelling that gets no key",
+    {
+      ratelimits: {
+        services: {
+          s: {
+            members: [`${HOST}/Api`],
+            metadata: role,
+            total: { rates: "2/MINUTE" },
+            with: { K1: { total: { rates: "3/MINUTE" } } },
+          },
+        },
+      },
+      identities: { services: { s: { headers: { "x-key": "{K1}" } } } },
+    },
+    { path: "/api/x" },
+  ],
+];
+
+for (const [title, sources, request] of UNCHANGED)
+  test(`a reload that changes nothing keeps the counts of ${title}`, async () => {
+    const gate = new Gate(await limitsOf(sources), new FakeTime());
+    assert.equal(burst(gate, request), 2);
+    gate.reload(await limitsOf(sources));
+    assert.equal(burst(gate, request), 0);
+  });
+
+const untiered = { metadata: { rates: "5/MINUTE", max_delay_ms: 0 } };
+const tiered = { ...untiered, with: { K1: { metadata: { rates: "3/MINUTE" } } } };
+const keyed = { hosts: { [HOST]: { headers: { "x-key": "{K1}" } } } };
+
+test("a reload that makes a tier apply moves the host to the budget of the tier, with what was sent", async () => {
+  for (const before of [
+    { ratelimits: { hosts: { [HOST]: untiered } }, identities: keyed },
+    { ratelimits: { hosts: { [HOST]: tiered } }, identities: keyed, env: {} },
+  ]) {
+    const gate = new Gate(await limitsOf(before), new FakeTime());
+    const entry = { host: HOST, role: "metadata" } as const;
+    for (let call = 0; call < 2; call += 1) (await gate.enter(entry)).release();
+    gate.reload(await limitsOf({ ratelimits: { hosts: { [HOST]: tiered } }, identities: keyed }));
+    assert.equal((await gate.enter(entry)).host, `${HOST} with K1`);
+    assert.equal(burst(gate, {}), 0);
+  }
+});
+
+test("a reload counts what a host sent with a key only where requests with this key are counted", async () => {
+  const sources = {
+    ratelimits: { hosts: { [HOST]: { ...untiered, with: { K1: { metadata: { rates: "9/MINUTE" } } } } } },
+    identities: { hosts: { [HOST]: { path: "/v2", headers: { "x-key": "{K1}" } } } },
+  };
+  const gate = new Gate(await limitsOf(sources), new FakeTime());
+  assert.equal(burst(gate, { path: "/v2" }), 9);
+  gate.reload(await limitsOf(sources));
+  assert.equal(burst(gate, { path: "/v2" }), 0);
+  assert.equal(burst(gate, { path: "/other" }), 5);
+});
+
+test("a reload does not count what a service sent in the budget of a member that has its own", async () => {
+  const sources = {
+    ratelimits: {
+      services: { s: { members: [HOST, "b.example.org"], metadata: { rates: "9/MINUTE", max_delay_ms: 0 } } },
+      hosts: { [HOST]: untiered },
+    },
+  };
+  const gate = new Gate(await limitsOf(sources), new FakeTime());
+  assert.equal(burst(gate, { host: "b.example.org" }), 9);
+  gate.reload(await limitsOf(sources));
+  assert.equal(burst(gate, {}), 5);
+});
+
+test("a member that sets one role shares the other roles with its service, also with a key of its own", async () => {
+  const gate = new Gate(
+    await limitsOf({
+      ratelimits: {
+        services: { s: { members: [HOST, "b.example.org"], landing: { rates: "4/MINUTE", max_delay_ms: 0 } } },
+        hosts: { [HOST]: tiered },
+      },
+      identities: keyed,
+    }),
+    new FakeTime(),
+  );
+  assert.equal(burst(gate, { role: "landing", host: "b.example.org" }), 4);
+  assert.equal(burst(gate, { role: "landing" }), 0);
+});
+
+test("an order for a host changes the budget that its requests with a key use", async () => {
+  const time = new FakeTime();
+  const limits = await limitsOf({ ratelimits: { hosts: { [HOST]: tiered } }, identities: keyed });
+  const roleBudgets = new RoleBudgets(limits, time, new LimiterEmitter());
+  const before = roleBudgets.forHost(HOST, "metadata");
+  const order = { isForced: false, reason: "test", by: "operator", untilUs: 1e9 };
+  roleBudgets.setOrder(HOST, "metadata", { ...order, rates: [{ limit: 2, windowUs: 60e6 }] });
+  assert.equal(roleBudgets.forHost(HOST, "metadata"), before);
+  assert.deepEqual(before.policy.labels, ["2/MINUTE"]);
+  assert.deepEqual(
+    Array.from(roleBudgets, ({ name }) => name),
+    [`${HOST} with K1`],
+  );
+});
+
+test("a call without a path uses the budget of its tier, also if another path of the host has none", async () => {
+  const limits = await limitsOf({
+    ratelimits: {
+      services: { s: { members: [HOST], metadata: role } },
+      hosts: { [HOST]: tiered },
+    },
+    identities: {
+      services: { s: { headers: { "x-key": "{K1}" } } },
+      hosts: { [HOST]: { path: "/open", headers: { "x-key": null } } },
+    },
+  });
+  const gate = new Gate(limits, new FakeTime());
+  const nameAt = async (path?: string) => (await gate.enter({ host: HOST, role: "metadata", path })).host;
+  assert.equal(await nameAt("/open/x"), HOST);
+  assert.equal(await nameAt(), `${HOST} with K1`);
+});
