@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { acquire, at, call, readJsonl } from "../../../test/telemetry/kit.ts";
+import { acquire, at, call, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { StoreError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -62,6 +62,29 @@ test("files that are rotated within one millisecond are read in their order", as
     times,
     times.toSorted((a, b) => a - b),
   );
+});
+
+test("after the clock was set back, rotation deletes the oldest files, and the files are read in their order", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  // The name of another program: it has no valid time.
+  const strange = `${file}.20269999T999999.999Z-000000`;
+  writeFileSync(strange, "kept");
+  const wallMs = Date.parse("2026-11-16T00:00:00Z");
+  for (const [run, startMs] of [wallMs + 3 * 86_400_000, wallMs].entries()) {
+    const sink = await jsonlSink(file, { maxBytes: 1024, keep: 2, time: new FakeTime({ wallMs: startMs }) });
+    for (let i = 0; i < 20; i += 1) {
+      sink.take(acquire(run * 20 + i, "host.example", "granted"));
+      await sink.flush?.();
+    }
+    await sink.close?.();
+  }
+  const times = (await readJsonl(file)).events.map(({ ts }) => ts - START_MS);
+  assert.equal((await jsonlFiles(file)).length, 3);
+  assert.deepEqual(
+    times,
+    Array.from(times, (_, i) => 40 - times.length + i),
+  );
+  assert.equal(readFileSync(strange, "utf8"), "kept");
 });
 
 test("two sinks on one file lose nothing when it is rotated", async () => {

@@ -57,8 +57,6 @@ class JsonlWriter implements BatchWriter<number> {
   #notWritten: Buffer | undefined;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
-  /** The time in the name of the last file that was rotated. */
-  #rotatedMs = 0;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
     this.#path = path;
@@ -164,9 +162,7 @@ class JsonlWriter implements BatchWriter<number> {
   /** Renames the file. The new name is unique, so several processes can rotate at once without losing events. */
   async #rotate(): Promise<void> {
     await this.close();
-    // Names of the same millisecond would sort by their random digits.
-    this.#rotatedMs = Math.max(this.#time.wallMs(), this.#rotatedMs + 1);
-    await ifExists(rename(this.#path, rotatedName(this.#path, this.#rotatedMs)));
+    await ifExists(rename(this.#path, await rotatedName(this.#path, this.#time.wallMs())));
     const rotated = await rotatedFiles(this.#path);
     for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
     await this.open();
