@@ -133,13 +133,14 @@ export class Telemetry implements AsyncDisposable {
     return Object.assign(receive, { listensTo, tracer: this.#tracer() });
   }
 
-  /** The first tracer of the sinks. Sinks that only want to know when calls begin are called before it. */
+  /** The first tracer of the sinks. Sinks that only want to know when calls begin are called before it, until `close`. */
   #tracer(): Tracer | undefined {
     const tracer = this.#sinks.find(({ sink }) => sink.tracer !== undefined)?.sink.tracer;
     const informed = this.#sinks.filter(({ sink }) => sink.callStarted !== undefined);
-    if (informed.length === 0) return tracer;
+    if (tracer === undefined && informed.length === 0) return undefined;
     return {
       callStarted: call => {
+        if (this.#closing !== undefined) return undefined;
         for (const sink of informed) sink.callStarted(call);
         return tracer?.callStarted(call);
       },
