@@ -100,13 +100,15 @@ export class CallRecord {
     const { account } = this;
     account.tries += 1;
     account.waitedMs += jitterMs;
-    account.attemptWaitMs += account.#grantedMs + jitterMs;
-    account.#grantedMs = 0;
+    account.attemptWaitMs += jitterMs;
+    account.#countGranted();
   }
 
   /** The attempt has waited for its jitter, but is not sent: it enters the queue again, or its deadline has passed. */
   jitterLost(jitterMs: number): void {
-    this.account.waitedMs += jitterMs;
+    const { account } = this;
+    account.waitedMs += jitterMs;
+    account.#grantedMs = 0;
   }
 
   /** The attempt has left the queue without a grant. */
@@ -132,11 +134,18 @@ export class CallRecord {
   handOver(leader: CallRecord | undefined, nowUs: number): void {
     const { account: former, queuedSinceUs } = this;
     this.account = leader ?? this;
+    former.#countGranted();
     if (queuedSinceUs === undefined) return;
     const waitedMs = (nowUs - queuedSinceUs) / 1000;
     if (former !== this) former.attemptWaitMs += former.#addWaits({ waitedMs, slotWaitMs: 0, breakerWaitMs: 0 });
     this.account.#creditedMs = waitedMs;
     this.account.queuedSinceUs = queuedSinceUs;
+  }
+
+  /** The attempt that this call waited for is sent, or another call is credited with it from now on. */
+  #countGranted(): void {
+    this.attemptWaitMs += this.#grantedMs;
+    this.#grantedMs = 0;
   }
 
   #addWaits({ waitedMs, slotWaitMs, breakerWaitMs }: Waits): number {
