@@ -30,7 +30,7 @@ const events: readonly TelemetryEvent[] = [
   attempt(2, host, { status: 429, outcome: "throttled", breaker_recorded: "failure" }),
   attempt(2, host, { status: 429, outcome: "throttled", breaker_recorded: "failure", attempt: 2, cause: "retry" }),
   call(2, host, { status: 429, breaker_recorded: "failure", attempts: 2 }),
-  // It waited 5 ms before it was refused.
+  // It waited 5 ms, of which 2 ms for a slot, before it was refused.
   call(3, host, {
     status: undefined,
     error: "DOCSTOKG_BREAKER_OPEN",
@@ -38,6 +38,7 @@ const events: readonly TelemetryEvent[] = [
     breaker_recorded: undefined,
     rate_delay_ms: 5,
     unsent_wait_ms: 5,
+    unsent_slot_wait_ms: 2,
   }),
   // A 503 is counted also when the policy makes it neutral.
   attempt(4, host, { status: 503, outcome: "throttled", breaker_recorded: "neutral" }),
@@ -69,7 +70,7 @@ const events: readonly TelemetryEvent[] = [
 const lines = [
   'docstokg_rate_delay_seconds_sum{host="a.example",role="metadata"} 0.035',
   'docstokg_rate_delay_seconds_count{host="a.example",role="metadata"} 8',
-  'docstokg_rate_concurrency_wait_seconds_sum{host="a.example",role="metadata"} 0.007',
+  'docstokg_rate_concurrency_wait_seconds_sum{host="a.example",role="metadata"} 0.009',
   'docstokg_rate_acquired_total{host="a.example",role="metadata"} 1',
   'docstokg_rate_blocked_total{host="a.example",role="metadata"} 1',
   'docstokg_rate_aborted_total{host="a.example",role="metadata"} 1',

@@ -34,6 +34,7 @@ export const HTTP_SPECS = {
         "number",
         "part of rate_delay_ms that ended without an attempt: refused, or aborted while waiting",
       ],
+      unsent_slot_wait_ms: ["number", "part of unsent_wait_ms spent waiting for a concurrency slot"],
       breaker_host_state: ["text", "`closed`, `open` or `half_open` of final_host, at the end of the call"],
       breaker_resolver_state: ["text?", "state of the resolver's circuit; absent for a call without a resolver"],
       breaker_open_remaining_ms: ["number", "time until the circuit or cooldown ends, in ms; 0 when closed"],

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { hasValidFields, withCurrentNames } from "../event-check.ts";
+import { hasValidFields, withCurrentFields } from "../event-check.ts";
 import { EVENT_SPECS, isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import type { FieldSpec } from "../fields/event-spec.ts";
@@ -64,7 +64,7 @@ function eventOf(row: StoredEventRow, skipped: SkippedEventCounter): TelemetryEv
     run_id: row["run_id"],
     config_hash: row["config_hash"],
   };
-  const fields = withCurrentNames(type, row);
+  const fields = withCurrentFields(type, row);
   for (const { name, isFlag } of FIELDS.get(type) ?? []) {
     const value = fields[name];
     if (value !== null && value !== undefined) event[name] = isFlag ? value === 1 : value;
