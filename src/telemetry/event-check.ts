@@ -49,6 +49,11 @@ const DEFAULTS: { readonly [Type in EventType]?: EventRecord } = {
     unsent_slot_wait_ms: 0,
   },
   http_retry: { call_id: "" },
+  // The state is not known, and no report uses it.
+  breaker_success: { state: "closed", fail_counter: 0 },
+  breaker_failure: { state: "closed", fail_counter: 1 },
+  store_away: { mode: "share" },
+  store_back: { away_ms: 0 },
 };
 
 /**
