@@ -32,7 +32,7 @@ import type { NodeRequestDeps } from "./clients/node-request.ts";
 import { FetchCall } from "./fetch-call.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import type { HttpEvent } from "./http-events.ts";
-import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
+import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubCounts, HubSnapshot, RequestOptions } from "./hub.ts";
 import { type HubBreakers, RegistryHubBreakers } from "./hub-breakers.ts";
 import { FetchDispatcher, HubDispatcher } from "./hub-dispatcher.ts";
 import { GateHubLimits, type HubLimits } from "./hub-limits.ts";
@@ -181,15 +181,13 @@ export class HttpHub implements Hub {
   }
 
   snapshot(): HubSnapshot {
-    const { gate, breakers, callDeps, cacheStats } = this.#parts;
-    return {
-      calls: callDeps.activeRequests.calls,
-      inFlight: gate.inFlight,
-      waiting: gate.waiting,
-      keys: gate.keySnapshots(),
-      hosts: [...breakers.statuses()],
-      cache: cacheStats(),
-    };
+    const { gate, breakers, cacheStats } = this.#parts;
+    return { ...this.counts(), keys: gate.keySnapshots(), hosts: [...breakers.statuses()], cache: cacheStats() };
+  }
+
+  counts(): HubCounts {
+    const { gate, callDeps } = this.#parts;
+    return { calls: callDeps.activeRequests.calls, inFlight: gate.inFlight, waiting: gate.waiting };
   }
 
   get configHash(): string {

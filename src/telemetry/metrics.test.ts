@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { Registry } from "prom-client";
-import { hubFor, serve } from "../../test/http/kit.ts";
+import { heldServer, hubFor, serve } from "../../test/http/kit.ts";
 import { acquire, at, attempt, call, START_MS } from "../../test/telemetry/kit.ts";
 import type { TelemetryEvent } from "./events.ts";
 import { exportedName, METRICS, type MetricName } from "./metrics.ts";
@@ -125,6 +125,26 @@ test("Prometheus gets every metric by its name, in a new registry or a given one
       printed.some(line => line.startsWith(`# HELP ${exportedName(name)} `)),
       name,
     );
+});
+
+test("a scrape reads the gauges of a hub without the state of every host", async t => {
+  const { held, server, hub, arrived } = await heldServer(t, {
+    limits: { defaults: { metadata: { rates: "10/SECOND", max_concurrent: 1 } } },
+  });
+  const snapshots = t.mock.method(hub, "snapshot").mock;
+  const sink = await prometheusSink();
+  sink.watch?.(hub);
+  const calls = ["/1", "/2", "/3"].map(path => hub.request(server.origin + path));
+  await arrived(1);
+  const printed = (await sink.registry.metrics()).split("\n");
+  assert.ok(printed.includes("docstokg_http_in_flight 1"));
+  assert.ok(printed.includes("docstokg_http_waiting 2"));
+  assert.equal(snapshots.callCount(), 0);
+  for (const [index, call] of calls.entries()) {
+    await arrived(index + 1);
+    held[index]?.end();
+    await (await call).body.text();
+  }
 });
 
 test("a prefix replaces docstokg_, so that two programs do not collide, and a bad one is refused", async () => {

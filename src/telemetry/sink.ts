@@ -5,6 +5,8 @@ import type { EventType, TelemetryEvent } from "./events.ts";
 export interface GaugeSource {
   /** `inFlight` and `waiting` are numbers of requests. */
   snapshot(): { readonly inFlight: number; readonly waiting: number };
+  /** The same numbers, for a source whose snapshot takes long. @default snapshot */
+  counts?(): { readonly inFlight: number; readonly waiting: number };
 }
 
 /** The telemetry that a sink belongs to. */
