@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { acquire, at, call, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
@@ -124,6 +124,22 @@ test("a file that was moved or deleted is created again", async () => {
   sink.take(call(1, "b.example"));
   await sink.close?.();
   assert.equal((await readJsonl(file)).events.length, 1);
+});
+
+test("a relative path stays the same file when the program changes its working directory", async t => {
+  const [first, second] = [temporaryFolder("telemetry"), temporaryFolder("telemetry")];
+  const before = process.cwd();
+  t.after(() => process.chdir(before));
+  process.chdir(first);
+  const sink = await jsonlSink("telemetry.jsonl", { maxBytes: 1024, keep: 100 });
+  process.chdir(second);
+  for (let i = 0; i < 20; i += 1) {
+    sink.take(acquire(i, "host.example", "granted"));
+    await sink.flush?.();
+  }
+  await sink.close?.();
+  assert.deepEqual(readdirSync(second), []);
+  assert.equal((await readJsonl(join(first, "telemetry.jsonl"))).events.length, 20);
 });
 
 test("after a batch that was lost because the file could not be opened, the exit writes each later event once", async () => {

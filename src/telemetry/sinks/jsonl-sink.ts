@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
@@ -59,7 +59,8 @@ class JsonlWriter implements BatchWriter<number> {
   #isTorn = false;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
-    this.#path = path;
+    // The program may change its working directory later.
+    this.#path = resolve(path);
     this.#maxBytes = maxBytes;
     this.#keep = keep;
     this.#time = time;
