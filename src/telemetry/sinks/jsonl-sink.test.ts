@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { acquire, at, call, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { StoreError } from "../../errors.ts";
@@ -85,6 +85,48 @@ test("after the clock was set back, rotation deletes the oldest files, and the f
     Array.from(times, (_, i) => 40 - times.length + i),
   );
   assert.equal(readFileSync(strange, "utf8"), "kept");
+});
+
+/** Writes 30 events, of which a few fit into the file, one at a time. Returns the warnings. */
+async function writeMany(t: TestContext, file: string): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on("warning", onWarning);
+  t.after(() => process.off("warning", onWarning));
+  const sink = await jsonlSink(file, { maxBytes: 1024, keep: 1 });
+  for (let i = 0; i < 30; i += 1) {
+    sink.take(acquire(i, "host.example", "granted"));
+    await sink.flush?.();
+  }
+  await sink.close?.();
+  assert.equal(sink.dropped, 0);
+  return warnings;
+}
+
+test("a file that cannot be renamed grows on without a drop, with one warning", async t => {
+  // The name that it would get is too long.
+  const file = join(temporaryFolder("telemetry"), "t".repeat(240));
+  const warnings = await writeMany(t, file);
+  assert.equal((await readJsonl(file)).events.length, 30);
+  assert.equal(warnings.length, 1);
+  assert.match(
+    warnings[0] ?? "",
+    /^rotating the telemetry file .*t failed: ENAMETOOLONG.*; it may grow beyond maxBytes/,
+  );
+});
+
+test("a rotated file that cannot be deleted costs no event", async t => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const stuck = `${file}.20200101T000000.000Z-000000`;
+  mkdirSync(stuck);
+  const warnings = await writeMany(t, file);
+  assert.equal(warnings.length, 1);
+  rmdirSync(stuck);
+  const times = (await readJsonl(file)).events.map(({ ts }) => ts - START_MS);
+  assert.deepEqual(
+    times,
+    Array.from(times, (_, i) => 30 - times.length + i),
+  );
 });
 
 test("two sinks on one file lose nothing when it is rotated", async () => {

@@ -1,6 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { redactedText } from "../../core/text/redaction.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
@@ -57,6 +58,7 @@ class JsonlWriter implements BatchWriter<number> {
   #notWritten: Buffer | undefined;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
+  #hasWarned = false;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
     // The program may change its working directory later.
@@ -160,13 +162,29 @@ class JsonlWriter implements BatchWriter<number> {
     await file?.close();
   }
 
-  /** Renames the file. The new name is unique, so several processes can rotate at once without losing events. */
+  /**
+   * Renames the file. The new name is unique, so several processes can rotate at once without losing events. If it
+   * fails, the events are written to the same file.
+   */
   async #rotate(): Promise<void> {
     await this.close();
-    await ifExists(rename(this.#path, await rotatedName(this.#path, this.#time.wallMs())));
-    const rotated = await rotatedFiles(this.#path);
-    for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
+    try {
+      await ifExists(rename(this.#path, await rotatedName(this.#path, this.#time.wallMs())));
+      const rotated = await rotatedFiles(this.#path);
+      for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
+    } catch (error) {
+      this.#warnNotRotated(error);
+    }
     await this.open();
+  }
+
+  #warnNotRotated(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(
+      `rotating the telemetry file ${this.#path} failed: ${redactedText(messageOf(error))}; it may grow beyond maxBytes, and more files than keep may stay`,
+      "DocstokgWarning",
+    );
   }
 }
 
