@@ -205,6 +205,20 @@ test("after a batch that was lost because the file could not be opened, the exit
   await sink.close?.();
 });
 
+test("events that the exit has taken from a running write, and that it cannot write, are counted as dropped", async () => {
+  const sink = await jsonlSink("/dev/full");
+  for (let i = 0; i < 3; i += 1) sink.take(call(i, "a.example"));
+  const flushed = sink.flush?.();
+  // The write has taken the events, and waits for the state of the file.
+  await Promise.resolve();
+  await Promise.resolve();
+  sink.take(call(3, "a.example"));
+  sink.flushSync?.();
+  await flushed;
+  assert.equal(sink.dropped, 4);
+  await sink.close?.();
+});
+
 test("a line that was cut by a kill is ended by the next write, counted as unreadable, and affects no other line", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   writeFileSync(file, `${JSON.stringify(call(0, "a.example"))}\n{"ts":17000,"event_type":"http_req`);
