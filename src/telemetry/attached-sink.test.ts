@@ -120,6 +120,28 @@ test("close waits for the promises of take, and calls close of the sink at once"
   assert.deepEqual([calls, telemetry.dropped, warnings], [["close", "closed"], { mine: 0 }, []]);
 });
 
+test("events that a sink has not confirmed count as dropped when its close rejects", async t => {
+  const warnings = recordWarnings(t);
+  const close = async () => {
+    throw new Error("the server is gone");
+  };
+  const closeNow = async (sink: Sink) => {
+    const telemetry = createTelemetry({ sinks: [sink] });
+    await telemetry.flush();
+    telemetry.listener(head);
+    await telemetry.close();
+    return telemetry.dropped["mine"];
+  };
+  const take = () => undefined;
+  assert.equal(await closeNow({ name: "mine", take, close }), 3);
+  assert.equal(await closeNow({ name: "mine", take, flush: async () => undefined, close }), 2);
+  assert.equal(await closeNow({ name: "mine", take: async () => undefined, close }), 0);
+  // A sink that counts its drops knows them.
+  assert.equal(await closeNow({ name: "mine", take, dropped: 1, close }), 1);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.equal(warnings.length, 4);
+});
+
 test("a close that rejects after the telemetry has given up does not end the process", async t => {
   const warnings = recordWarnings(t);
   const { promise, reject } = Promise.withResolvers<void>();

@@ -52,6 +52,7 @@ export interface Sink {
    * Writes the queued events and closes files. Called once, after the last event.
    * @param signal aborted after `closeTimeoutMs` of the telemetry: then the sink must stop and count the events that it has
    *   not written. If it does not settle at once, all events that it has not confirmed by `take` or `flush` count as dropped.
+   *   So they do if it rejects and the sink has no `dropped`.
    */
   close?(signal?: AbortSignal): Promise<void>;
 }
