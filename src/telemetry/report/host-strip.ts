@@ -20,10 +20,7 @@ const PERIOD_LABELS: Readonly<Record<BreakerPeriod["kind"], string>> = {
 /** The chart of one host: calls, longest waits, and periods with an open circuit or a cooldown. */
 export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): Markup {
   const longestMs = Math.max(...host.waitMs, 0);
-  const openMs = host.periods.reduce(
-    (sum, { kind, fromMs, toMs }) => sum + (kind === "half_open" ? 0 : toMs - fromMs),
-    0,
-  );
+  const openMs = openMsOf(host.periods);
   const throttled = summary.hosts
     .filter(row => row.host === host.host)
     .reduce((sum, row) => sum + row.answers429 + row.answers503, 0);
@@ -37,6 +34,17 @@ export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): 
 <svg role="img" aria-label="${host.host} over time: ${facts.join(", ")}" viewBox="0 0 ${axis.steps} ${HEIGHT}" height="${HEIGHT}" preserveAspectRatio="none">
 <line class="rule" x1="0" x2="${axis.steps}" y1="${BARS_HEIGHT}" y2="${BARS_HEIGHT}"/>${waitArea(host.waitMs, longestMs, axis)}
 <rect class="well" x="0" y="${HEIGHT - BAND_HEIGHT}" width="${axis.steps}" height="${BAND_HEIGHT}"/>${host.periods.map(period => band(period, axis))}${bars(host.outcomes, axis, BARS_HEIGHT, host.waitMs)}</svg></div>`;
+}
+
+/** The time in which a circuit was open or the host was in cooldown. Periods of several roles may overlap. */
+function openMsOf(periods: readonly BreakerPeriod[]): number {
+  let [openMs, endMs] = [0, Number.NEGATIVE_INFINITY];
+  const open = periods.filter(({ kind }) => kind !== "half_open");
+  for (const { fromMs, toMs } of open.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    openMs += Math.max(0, toMs - Math.max(fromMs, endMs));
+    endMs = Math.max(endMs, toMs);
+  }
+  return openMs;
 }
 
 /** Scaled to the longest wait of the host. */
