@@ -5,7 +5,7 @@ import type { RunTimeline } from "../summary/timeline.ts";
 import { delayChart } from "./delay-chart.ts";
 import { hostStrip } from "./host-strip.ts";
 import { html, Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf, momentOf, percentOf } from "./number-text.ts";
+import { clockOf, countOf, durationOf, momentOf, percentOf, perHourText, rateOf } from "./number-text.ts";
 import { type Axis, axisLabels, OUTCOME_LABELS, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
 import { STYLE } from "./style.ts";
 import { decisionsTable, hostsTable, keysTable, stepsTable } from "./tables.ts";
@@ -80,10 +80,9 @@ function head(summary: RunSummary, skipped: SkippedCounts): Markup {
 }
 
 function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, durationMs }: RunSummary): Markup {
-  const perMinute = durationMs > 0 ? (calls * 60_000) / durationMs : 0;
   const tried = breaker.afterOpen.succeeded + breaker.afterOpen.failed;
   const figures: readonly (readonly [string, string])[] = [
-    [countOf(calls), `calls, ${countOf(perMinute)} per minute`],
+    [countOf(calls), `calls, ${rateOf(calls, durationMs)}`],
     [percentOf(cache.hitRate), `from the cache, ${countOf(cache.revalidated)} revalidated`],
     [durationOf(delayMs.p95), `p95 wait (median ${durationOf(delayMs.p50)})`],
     [
@@ -97,7 +96,7 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
     ],
     [
       countOf(breaker.opens),
-      `openings, ${breaker.opensPerHour.toFixed(breaker.opensPerHour < 10 ? 1 : 0)} per hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} of first calls afterwards succeeded` : ""}`,
+      `openings, ${perHourText(breaker.opensPerHour)} per hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} of first calls afterwards succeeded` : ""}`,
     ],
     [durationOf(breaker.timeSavedMs), "saved by not calling hosts with an open circuit or a cooldown"],
   ];
