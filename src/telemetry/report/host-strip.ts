@@ -2,8 +2,8 @@ import type { BreakerPeriod } from "../summary/host-track.ts";
 import type { RunSummary } from "../summary/run-summary.ts";
 import type { HostTimeline } from "../summary/timeline.ts";
 import { html, type Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf } from "./number-text.ts";
-import { type Axis, bars, round } from "./steps-chart.ts";
+import { countOf, durationOf } from "./number-text.ts";
+import { type Axis, bars, round, timeOn } from "./steps-chart.ts";
 
 const BARS_HEIGHT = 46;
 const GAP = 6;
@@ -60,13 +60,11 @@ function waitArea(waitMs: readonly number[], longestMs: number, { steps }: Axis)
   return html`<polygon class="area" points="0,${foot} ${line} ${steps},${foot}"/><polyline class="edge" points="${line}"/>`;
 }
 
-function band(
-  { kind, fromMs, toMs, about }: BreakerPeriod,
-  { fromMs: startMs, stepMs, steps }: Axis,
-): Markup | undefined {
+function band({ kind, fromMs, toMs, about }: BreakerPeriod, axis: Axis): Markup | undefined {
+  const { fromMs: startMs, stepMs, steps } = axis;
   const x = Math.max(0, (fromMs - startMs) / stepMs);
   // At least wide enough to be seen.
   const width = Math.max(Math.min(steps, (toMs - startMs) / stepMs) - x, steps / 400);
-  const tip = `${PERIOD_LABELS[kind]} (${about})\n${clockOf(fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
+  const tip = `${PERIOD_LABELS[kind]} (${about})\n${timeOn(axis, fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
   return html`<g class="step"><title>${tip}</title><rect class="${kind}" x="${round(x)}" y="${HEIGHT - BAND_HEIGHT}" width="${round(width)}" height="${BAND_HEIGHT}"/></g>`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { at, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { RunTally } from "../summary/run-tally.ts";
 import { reportPage } from "./report-page.ts";
@@ -10,6 +10,22 @@ function pageOf(events: Iterable<TelemetryEvent>): string {
   for (const event of events) tally.take(event);
   return reportPage(tally.summary(), tally.timeline(), { unreadable: 0, unknown: 0 });
 }
+
+test("every time in the page of a run of several days has its day", () => {
+  const hourMs = 3_600_000;
+  const host = "a.example";
+  const calls = Array.from({ length: 72 }, (_, hour) => call(hour * hourMs, host));
+  const until = START_MS + 50 * hourMs;
+  const page = pageOf([
+    ...calls.slice(0, 48),
+    at(47.5 * hourMs, "breaker_cooldown_set", { host, until, reason: "retry-after" }),
+    ...calls.slice(48),
+  ]);
+  const rows = [...page.slice(page.indexOf("The same as a table")).matchAll(/<th scope="row">(\d[^<]*)/g)];
+  const tips = [...page.matchAll(/(?:<title>|\n)(\d[^<\n]*) UTC/g)];
+  assert.ok(rows.length > 20 && tips.length > 72);
+  for (const [, time] of [...rows, ...tips]) assert.match(time ?? "", /^11-1[4-7] \d\d:\d\d(:\d\d)?$/);
+});
 
 test("periods of a host that overlap count once in the time that it was open or in cooldown", () => {
   const host = "a.example";
