@@ -1,5 +1,4 @@
 import type { BreakerPeriod } from "../summary/host-track.ts";
-import type { RunSummary } from "../summary/run-summary.ts";
 import type { HostTimeline } from "../summary/timeline.ts";
 import { html, type Markup } from "./markup.ts";
 import { countOf, durationOf } from "./number-text.ts";
@@ -18,15 +17,12 @@ const PERIOD_LABELS: Readonly<Record<BreakerPeriod["kind"], string>> = {
 };
 
 /** The chart of one host: calls, longest waits, and periods with an open circuit or a cooldown. */
-export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): Markup {
+export function hostStrip(host: HostTimeline, axis: Axis): Markup {
   const longestMs = Math.max(...host.waitMs, 0);
   const openMs = openMsOf(host.periods);
-  const throttled = summary.hosts
-    .filter(row => row.host === host.host)
-    .reduce((sum, row) => sum + row.answers429 + row.answers503, 0);
   const facts = [
     `${countOf(host.calls)} ${host.calls === 1 ? "call" : "calls"}`,
-    throttled > 0 ? `${countOf(throttled)} × 429 or 503` : "",
+    host.throttles > 0 ? `${countOf(host.throttles)} × 429 or 503` : "",
     longestMs > 0 ? `longest wait ${durationOf(longestMs)}` : "no waits",
     openMs > 0 ? `open or in cooldown for ${durationOf(openMs)}` : "",
   ].filter(fact => fact !== "");

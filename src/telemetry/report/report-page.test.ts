@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
+import { at, attempt, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { RunTally } from "../summary/run-tally.ts";
 import { reportPage } from "./report-page.ts";
@@ -25,6 +25,22 @@ test("every time in the page of a run of several days has its day", () => {
   const tips = [...page.matchAll(/(?:<title>|\n)(\d[^<\n]*) UTC/g)];
   assert.ok(rows.length > 20 && tips.length > 72);
   for (const [, time] of [...rows, ...tips]) assert.match(time ?? "", /^11-1[4-7] \d\d:\d\d(:\d\d)?$/);
+});
+
+test("the page counts every host, and the throttles of the hosts that are charted together", () => {
+  const hosts = Array.from({ length: 300 }, (_, index) => `host-${index}.example`);
+  const page = pageOf([
+    ...hosts.map((host, ms) => call(ms, host)),
+    ...[300, 301, 302].flatMap(ms => [
+      attempt(ms, "host-299.example", { status: 429, outcome: "throttled" }),
+      call(ms, "host-299.example", { status: 429 }),
+    ]),
+  ]);
+  assert.match(
+    page,
+    /Shown are the 16 charts with the most calls; the run has 300 hosts\. Only the first 256 hosts have a chart of their own\./,
+  );
+  assert.match(page, /<h3>\(other hosts\)<\/h3><p>47 calls<\/p><p>3 × 429 or 503<\/p>/);
 });
 
 test("periods of a host that overlap count once in the time that it was open or in cooldown", () => {

@@ -1,7 +1,7 @@
 import { type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import { CALL_OUTCOMES, type CallOutcome } from "../call-outcome.ts";
 import type { RunSummary } from "../summary/run-summary.ts";
-import type { RunTimeline } from "../summary/timeline.ts";
+import { CHARTED_HOSTS_MAX, type RunTimeline } from "../summary/timeline.ts";
 import { delayChart } from "./delay-chart.ts";
 import { hostStrip } from "./host-strip.ts";
 import { html, Markup } from "./markup.ts";
@@ -38,7 +38,6 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
   const axis: Axis = { fromMs, stepMs, steps: Math.max(1, timeline.hosts[0]?.waitMs.length ?? 1) };
   const overall = summed(timeline);
   const strips = timeline.hosts.slice(0, STRIPS_MAX);
-  const more = timeline.hosts.length - strips.length;
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -46,9 +45,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
 <body>${head(summary, skipped)}<main>${tiles(summary)}${new Markup(section)}
 <section><h2>Calls over time</h2><p class="note">Calls by outcome, one bar per ${durationOf(stepMs)}. Times are UTC.</p>${legend()}${stepsChart(overall, axis)}
 <details><summary>The same as a table</summary>${stepsTable(overall, axis)}</details></section>
-<section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${
-    more > 0 ? `Showing the ${STRIPS_MAX} hosts with the most calls; ${countOf(more)} more in the table below.` : ""
-  }</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis, summary))}<div class="host"><div></div>${axisLabels(axis)}</div></section>
+<section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${leftOut(summary, timeline)}</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis))}<div class="host"><div></div>${axisLabels(axis)}</div></section>
 <section><h2>Wait times</h2><p class="note">Time in the queue before each attempt, and waits that ended without one: for rate limits, concurrency slots and open circuits together. ${
     summary.delayMs.isExact ? "" : "Percentiles are accurate to 1 %."
   }</p>${delayChart(summary.hosts)}</section>
@@ -61,6 +58,16 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
   } · ${countOf(summary.events)} events</footer></body></html>
 `;
   return page.text;
+}
+
+/** Which hosts have no chart. */
+function leftOut({ hosts }: RunSummary, timeline: RunTimeline): string {
+  if (timeline.hosts.length <= STRIPS_MAX) return "";
+  const count = new Set(hosts.map(({ host }) => host)).size;
+  const shown = `Shown are the ${STRIPS_MAX} charts with the most calls; the run has ${countOf(count)} hosts.`;
+  return count > CHARTED_HOSTS_MAX
+    ? `${shown} Only the first ${CHARTED_HOSTS_MAX} hosts have a chart of their own.`
+    : shown;
 }
 
 function head(summary: RunSummary, skipped: SkippedCounts): Markup {

@@ -23,6 +23,7 @@ const PERIODS_MAX = 1000;
 export class HostTrack {
   readonly host: string;
   calls = 0;
+  throttles = 0;
   readonly outcomes = Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, new Float64Array(STEPS)])) as Record<
     CallOutcome,
     Float64Array
