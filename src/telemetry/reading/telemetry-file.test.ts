@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { allOf, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
+import { rotatedName } from "../rotated-files.ts";
 import { TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { openTelemetryFile } from "./telemetry-file.ts";
 
@@ -17,6 +18,15 @@ test("a folder without telemetry and a missing file are errors that name what wa
   await assert.rejects(openTelemetryFile(join(folder, "nothing.jsonl")), /nothing\.jsonl: no such file/);
   writeFileSync(join(folder, "telemetry.jsonl"), "");
   assert.deepEqual(await (await openTelemetryFile(folder)).runs(), []);
+});
+
+test("a folder that has only rotated files is read, also before the next event is written", async () => {
+  const folder = temporaryFolder("telemetry");
+  writeFileSync(
+    await rotatedName(join(folder, "telemetry.jsonl"), START_MS),
+    `${JSON.stringify(call(0, "a.example"))}\n`,
+  );
+  assert.equal((await (await openTelemetryFile(folder)).runs()).length, 1);
 });
 
 /** Events with the fields that version 0.1 wrote, and the tables that it wrote them to. */
