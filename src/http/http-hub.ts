@@ -325,8 +325,9 @@ export function addListener(
   { gate, breakers, listeners, policy, tracers }: ListenerDeps,
   listener: HubListener,
 ): () => void {
-  const sourced = withSource(listener, policy);
-  listeners.emitTo(sourced, { event_type: "policy_loaded", config_hash: policy.configHash });
+  const sourced = sourcedListener(listener, policy);
+  if (!listeners.has(sourced))
+    listeners.emitTo(sourced, { event_type: "policy_loaded", config_hash: policy.configHash });
   const stops = [gate.listen(sourced), breakers.listen(sourced), listeners.add(sourced)];
   if (listener.tracer !== undefined) stops.push(tracers.add(listener.tracer));
   return () => {
@@ -338,6 +339,16 @@ function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes
   listeners.emit({ event_type: "policy_loaded", config_hash: configHash });
   for (const { setting, old, new: now, source } of changes.slice(0, CHANGE_EVENTS_MAX))
     listeners.emit({ event_type: "policy_changed", setting, old, new: now, source, changes: changes.length });
+}
+
+const sourcedListeners = new WeakMap<EventOrigin, WeakMap<HubListener, Listener<HubEvent>>>();
+
+/** The same function for the same listener and hub: a listener that is added twice gets each event once. */
+function sourcedListener(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
+  const known = sourcedListeners.get(source) ?? new WeakMap<HubListener, Listener<HubEvent>>();
+  const sourced = known.get(listener) ?? withSource(listener, source);
+  sourcedListeners.set(source, known.set(listener, sourced));
+  return sourced;
 }
 
 /** One listener may listen to several hubs, so each event is passed with the hub that it comes from. */

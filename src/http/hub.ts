@@ -103,7 +103,7 @@ export interface Hub extends AsyncDisposable {
 
   /**
    * Calls `listener` with every event of the hub, starting with `policy_loaded`. A listener that throws does not affect
-   * requests; its first error becomes a process warning.
+   * requests; its first error becomes a process warning. A listener that was added already is not added again.
    * @returns a function that removes the listener
    */
   listen(listener: HubListener): () => void;

@@ -9,9 +9,9 @@ export class Tracers {
   #tracers: readonly Tracer[] = [];
   readonly #broken = new WeakSet<Tracer>();
 
-  /** Returns a function that removes the tracer. */
+  /** Returns a function that removes the tracer. A tracer that was added already is not added again. */
   add(tracer: Tracer): () => void {
-    this.#tracers = [...this.#tracers, tracer];
+    if (!this.#tracers.includes(tracer)) this.#tracers = [...this.#tracers, tracer];
     return () => {
       this.#tracers = this.#tracers.filter(other => other !== tracer);
     };
