@@ -330,6 +330,7 @@ export function addListener(
     listeners.emitTo(sourced, { event_type: "policy_loaded", config_hash: policy.configHash });
   const stops = [gate.listen(sourced), breakers.listen(sourced), listeners.add(sourced)];
   if (listener.tracer !== undefined) stops.push(tracers.add(listener.tracer));
+  if (listener.callStarted !== undefined) stops.push(tracers.addObserver(listener.callStarted));
   return () => {
     for (const stop of stops) stop();
   };

@@ -261,6 +261,23 @@ test("events are frozen: what one listener or sink writes into an event does not
   assert.equal(telemetry.dropped["editing"], kept.events.length, "an edit is an error of the sink");
 });
 
+test("every telemetry of a hub learns of each call, whichever of them traces it", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const started: string[] = [];
+  const told = (name: string) =>
+    createTelemetry({ sinks: [{ name, take: () => undefined, callStarted: () => void started.push(name) }] });
+  const tracer = { callStarted: () => void started.push("tracer") };
+  const tracing = createTelemetry({ sinks: [{ name: "tracing", take: () => undefined, tracer }] });
+  const [first, second] = [told("first"), told("second")];
+  const hub = await hubFor(t, { telemetry: [first.listener, tracing.listener, second.listener] });
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual(started, ["first", "second", "tracer"]);
+  await first.close();
+  await tracing.close();
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual(started.slice(3), ["second"]);
+});
+
 test("events of two hubs on one telemetry carry the policy of their own hub", async t => {
   const server = await serve(t, (_, response) => response.end());
   const kept = keepingSink();
