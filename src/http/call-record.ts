@@ -40,7 +40,7 @@ export class CallRecord {
   sentMs: number | undefined = undefined;
   /** Time in the queue and for jitter, over all attempts, granted or not. */
   waitedMs = 0;
-  /** The part of `waitedMs` before attempts. The rest ended without one: refused, aborted, or granted too late. */
+  /** The part of `waitedMs` before attempts. The rest ended without one: refused, aborted, or its grant was lost. */
   attemptWaitMs = 0;
   /** The part of `waitedMs` spent waiting for a concurrency slot. */
   slotWaitMs = 0;

@@ -47,7 +47,7 @@ export type HttpEvent =
        * `10/SECOND (ratelimits.yaml:34)`. Absent for a call that was neither refused nor delayed.
        */
       readonly decided_by?: string;
-      /** The caller ended the call: by its signal, or without reading the whole body. */
+      /** The caller ended the call, by its signal or without reading the whole body, or the hub was destroyed. */
       readonly aborted: boolean;
       /** The hub made the call itself, to refresh a stored response that it had served stale. */
       readonly background: boolean;

@@ -23,7 +23,7 @@ export interface CallEnd {
   readonly status: number | undefined;
   /** Undefined when the response was complete. */
   readonly error: unknown;
-  /** The caller ended the call. */
+  /** The caller ended the call, or the hub was destroyed. */
   readonly isAborted: boolean;
 }
 

@@ -124,13 +124,16 @@ export class AttachedSink {
     this.#hasWarned = true;
     const message = redactedText(messageOf(error));
     process.emitWarning(
-      `telemetry sink ${this.id} failed: ${message}; further errors are only counted`,
+      `telemetry sink ${this.id} failed: ${message}; its further errors are not reported, and events that it does not take count as dropped`,
       "DocstokgWarning",
     );
   }
 
   #reportUnclosed(timeoutMs: number, lost: number): void {
-    const unwritten = lost === 0 ? "no event was lost" : `${lost} events that it has not written count as dropped`;
+    const unwritten =
+      lost === 0
+        ? "no event was lost, but run_summary of a SQLite file may be missing"
+        : `${lost} events that it has not written count as dropped`;
     process.emitWarning(
       `telemetry sink ${this.id} did not close within ${timeoutMs} ms (closeTimeoutMs); ${unwritten}`,
       "DocstokgWarning",

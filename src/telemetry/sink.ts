@@ -31,7 +31,7 @@ export interface Sink {
   /** Traces the calls of the hubs that the telemetry listens to. @default none */
   readonly tracer?: Tracer | undefined;
   /**
-   * Called when a call of a hub begins, in the asynchronous context of its caller. The events of the call have the same
+   * Called when a call of a hub begins, in the asynchronous context of its caller, also if it is not traced. The events of the call have the same
    * `call_id`. @default none
    */
   callStarted?(call: StartedCall): void;

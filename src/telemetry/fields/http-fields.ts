@@ -19,7 +19,10 @@ export const HTTP_SPECS = {
         "text?",
         "the setting that refused the call, or that its longest wait was for, and where it was set, as in `10/SECOND (ratelimits.yaml:34)`",
       ],
-      aborted: ["flag", "the caller ended the call, by its signal or without reading the whole body"],
+      aborted: [
+        "flag",
+        "the caller ended the call, by its signal or without reading the whole body, or the hub was destroyed",
+      ],
       background: ["flag", "the hub made the call itself, to refresh a stored response that it had served stale"],
       from_cache: ["flag", "served from the cache; also true for a revalidated response"],
       revalidated: ["flag", "the server confirmed the stored response (304)"],

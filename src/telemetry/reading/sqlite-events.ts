@@ -27,7 +27,7 @@ export function eventTablesOf(db: DatabaseSync): readonly EventTable[] {
   return EVENT_TABLES.filter(table => names.has(table));
 }
 
-/** The events of a run in the order in which they happened, merged from all tables. */
+/** The events of a run in the order of their times, merged from all tables. */
 export async function* eventsOf(
   db: DatabaseSync,
   runId: string,

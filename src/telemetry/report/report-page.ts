@@ -74,7 +74,7 @@ function head(summary: RunSummary, skipped: SkippedCounts): Markup {
   const { runId, program, startedMs, endedMs, durationMs, hasEnded, dropped } = summary;
   const warnings = [
     dropped > 0
-      ? `${countOf(dropped)} events were dropped because the sink was slower than the events: all counts below are too low.`
+      ? `${countOf(dropped)} events were dropped, because the sink was slower than the events or a write failed: all counts below are too low.`
       : "",
     hasEnded ? "" : "This run has no end event: it is still running, or it was killed.",
     skipped.unreadable > 0 ? `${countOf(skipped.unreadable)} lines of the file could not be read.` : "",
@@ -132,7 +132,7 @@ function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
   return html`<section><h2>Calls refused locally</h2><p class="note">${
     all === 0
       ? "None."
-      : `${countOf(breaker.denied)} calls because a circuit was open or the host was in cooldown, ${countOf(limiter.blocked)} because they would have waited longer than max_delay_ms or maxWaitMs.`
+      : `${countOf(breaker.denied)} calls because a circuit was open or the host was in cooldown, ${countOf(limiter.blocked)} attempts because they would have waited longer than max_delay_ms or maxWaitMs.`
   }</p>${
     topByBlocks.length === 0
       ? undefined
