@@ -34,7 +34,15 @@ export type { CallOptions, CostResponse, JudgedOutcome } from "./http/call-optio
 export type { HubAgents } from "./http/clients/hub-agents.ts";
 export { createHub } from "./http/create-hub.ts";
 export type { AttemptCause, AttemptOutcome, HttpEvent, RecordedOutcome } from "./http/http-events.ts";
-export type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./http/hub.ts";
+export type {
+  CacheSnapshot,
+  FetchInput,
+  FetchOptions,
+  Hub,
+  HubCounts,
+  HubSnapshot,
+  RequestOptions,
+} from "./http/hub.ts";
 export type { BreakerStatus, HubBreakers, OpenCircuitOptions } from "./http/hub-breakers.ts";
 export type { HoldOptions, HubLimits, ResetLimitOptions, SetLimitOptions } from "./http/hub-limits.ts";
 export type {

@@ -36,9 +36,13 @@ export class Listeners<Event extends { readonly event_type: string }> {
     return false;
   }
 
+  has(listener: Listener<Event>): boolean {
+    return this.#listeners.includes(listener);
+  }
+
   /** Returns a function that removes the listener. A listener that was added already is not added again. */
   add(listener: Listener<Event>): () => void {
-    if (!this.#listeners.includes(listener)) this.#listeners = [...this.#listeners, listener];
+    if (!this.has(listener)) this.#listeners = [...this.#listeners, listener];
     return () => {
       this.#listeners = this.#listeners.filter(other => other !== listener);
     };

@@ -10,7 +10,7 @@ export function eventsPage(): string {
   const specs = Object.entries(EVENT_SPECS) as [keyof typeof EVENT_SPECS, { about: string; fields: object }][];
   return page(
     "Events",
-    "Every event begins with `ts` (epoch milliseconds), `event_type`, `run_id` and `config_hash`. `config_hash` is a hash of the policy (`hub.configHash`): equal policies have equal hashes, and a reload may change it. An optional field is absent when it has no value.",
+    "Every event has `ts` (epoch milliseconds), `event_type`, `run_id` and `config_hash`; a line of JSONL begins with them. `config_hash` is a hash of the policy (`hub.configHash`): equal policies have equal hashes, and a reload may change it. An optional field is absent when it has no value.",
     "One in a hundred `breaker_before_call` events is recorded (`sampleBeforeCall`), and every refusal. No other event is sampled. [The guide](../guides/telemetry.md) describes sinks and the report.",
     ...specs.map(([type, { about, fields }]) => {
       const rows = (Object.entries(fields) as [string, FieldSpec][]).map(([name, [kind, words]]) => [
@@ -46,6 +46,6 @@ export function metricsPage(): string {
       ["number", "definition"],
       Object.entries(NUMBER_DEFINITIONS).map(([path, about]) => [code(path), about]),
     ),
-    "Beyond 20,000 hosts and roles the rest is one row, and beyond 256 hosts the rest is one chart. Telemetry of version 0.1 has no `http_attempt` events: its report counts calls, but no requests and no waits.",
+    "Beyond 20,000 hosts and roles the rest is one row for each role, and beyond 256 hosts the rest is one chart. Telemetry of version 0.1 has no `http_attempt` events: its report counts calls, but no requests and no waits.",
   );
 }

@@ -185,7 +185,7 @@ test("new events are counted, each once, after the oldest file of the telemetry 
     await time.advance(1000);
     return (await source.read()).hosts[0]?.keys[0]?.acquired;
   };
-  const rotated = rotatedName(path, START_MS);
+  const rotated = await rotatedName(path, START_MS);
   renameSync(path, rotated);
   append(folder, [attempt(3000, "a.example"), attempt(4000, "a.example")]);
   assert.equal(await requestsOf(), 5);

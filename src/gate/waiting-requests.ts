@@ -5,7 +5,7 @@ import { Permit } from "../breaker/permit.ts";
 import type { Constraint, DecidedBy, LimitChanges, RejectedError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
-import { QueuedWait } from "../limiter/granted-wait.ts";
+import { QueuedWait, waitPartsOf } from "../limiter/granted-wait.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
@@ -89,7 +89,7 @@ export class WaitingRequests {
     signal?.throwIfAborted();
     const leave = (reason: unknown) => this.#abort(waiter, reason);
     if (signal !== undefined) waiter.stopWatching = onAbort(signal, () => leave(signal.reason));
-    call.caller?.onWait(leave, () => waiter.breakerWaitMs(this.#deps.time.monotonicUs()));
+    call.caller?.onWait(leave, () => waitPartsOf(waiter, this.#deps.time.monotonicUs()));
     this.#bounds.watch(waiter);
     const denial = this.#deps.breakers?.check(call);
     if (denial === undefined) this.#gateQueues.join(waiter);

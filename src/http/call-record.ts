@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Outcome } from "../core/breaker/classify.ts";
 import { DeadlineExceededError, type RejectedError } from "../errors.ts";
-import type { GrantedWait } from "../limiter/granted-wait.ts";
+import type { WaitParts } from "../limiter/entry-request.ts";
+import { type GrantedWait, NO_WAIT } from "../limiter/granted-wait.ts";
 import type { SafeCallTrace } from "./safe-call-trace.ts";
 import type { CallerIdentity } from "./stages/caller-identity.ts";
 import type { OutgoingRequest } from "./stages/stage.ts";
@@ -12,8 +13,6 @@ import type { OutgoingRequest } from "./stages/stage.ts";
  * be reached.
  */
 export type CacheStatus = "off" | "hit" | "revalidated" | "stale" | "miss" | "coalesced" | "offline" | "disconnected";
-
-type Waits = Pick<GrantedWait, "waitedMs" | "slotWaitMs" | "breakerWaitMs">;
 
 /** Makes call ids unique among the processes that write to one file. */
 const PROCESS_ID = randomBytes(6).toString("hex");
@@ -41,10 +40,12 @@ export class CallRecord {
   sentMs: number | undefined = undefined;
   /** Time in the queue and for jitter, over all attempts, granted or not. */
   waitedMs = 0;
-  /** The part of `waitedMs` before attempts. The rest ended without one: refused, aborted, or granted too late. */
+  /** The part of `waitedMs` before attempts. The rest ended without one: refused, aborted, or its grant was lost. */
   attemptWaitMs = 0;
   /** The part of `waitedMs` spent waiting for a concurrency slot. */
   slotWaitMs = 0;
+  /** The part of `slotWaitMs` before attempts. */
+  attemptSlotWaitMs = 0;
   /** The part of `waitedMs` spent waiting for an open circuit or a cooldown. */
   breakerWaitMs = 0;
   /** The longest wait before an attempt: it says which limit delayed the call most. */
@@ -64,8 +65,9 @@ export class CallRecord {
   #callId: string | undefined;
   /** The part of the current wait that another call has been credited with. */
   #creditedMs = 0;
-  /** The wait before the current attempt that this call was credited with. */
+  /** The wait before the current attempt that this call was credited with, and its part for a slot. */
   #grantedMs = 0;
+  #grantedSlotMs = 0;
 
   get callId(): string {
     this.#callId ??= `${PROCESS_ID}-${this.#number.toString(36)}`;
@@ -91,7 +93,7 @@ export class CallRecord {
   granted(wait: GrantedWait): void {
     const { account } = this;
     this.queuedSinceUs = undefined;
-    account.#grantedMs = account.#addWaits(wait);
+    account.#addWaits(wait.waitedMs, wait);
     if (wait.waitedMs > (account.longestWait?.waitedMs ?? 0)) account.longestWait = wait;
   }
 
@@ -100,21 +102,24 @@ export class CallRecord {
     const { account } = this;
     account.tries += 1;
     account.waitedMs += jitterMs;
-    account.attemptWaitMs += account.#grantedMs + jitterMs;
-    account.#grantedMs = 0;
+    account.attemptWaitMs += jitterMs;
+    account.#countGranted();
   }
 
   /** The attempt has waited for its jitter, but is not sent: it enters the queue again, or its deadline has passed. */
   jitterLost(jitterMs: number): void {
-    this.account.waitedMs += jitterMs;
+    const { account } = this;
+    account.waitedMs += jitterMs;
+    account.#forgetGranted();
   }
 
   /** The attempt has left the queue without a grant. */
-  leftQueue(nowUs: number, breakerWaitMs: number): void {
-    const { queuedSinceUs } = this;
+  leftQueue(nowUs: number, parts: WaitParts): void {
+    const { queuedSinceUs, account } = this;
     this.queuedSinceUs = undefined;
     if (queuedSinceUs === undefined) return;
-    this.account.#addWaits({ waitedMs: (nowUs - queuedSinceUs) / 1000, slotWaitMs: 0, breakerWaitMs });
+    account.#addWaits((nowUs - queuedSinceUs) / 1000, parts);
+    account.#forgetGranted();
   }
 
   /** The result of an attempt; undefined while it is not known. */
@@ -132,21 +137,39 @@ export class CallRecord {
   handOver(leader: CallRecord | undefined, nowUs: number): void {
     const { account: former, queuedSinceUs } = this;
     this.account = leader ?? this;
+    former.#countGranted();
     if (queuedSinceUs === undefined) return;
     const waitedMs = (nowUs - queuedSinceUs) / 1000;
-    if (former !== this) former.attemptWaitMs += former.#addWaits({ waitedMs, slotWaitMs: 0, breakerWaitMs: 0 });
+    if (former !== this) {
+      former.#addWaits(waitedMs, NO_WAIT);
+      former.#countGranted();
+    }
     this.account.#creditedMs = waitedMs;
     this.account.queuedSinceUs = queuedSinceUs;
   }
 
-  #addWaits({ waitedMs, slotWaitMs, breakerWaitMs }: Waits): number {
+  /** The attempt that this call waited for is sent, or another call is credited with it from now on. */
+  #countGranted(): void {
+    this.attemptWaitMs += this.#grantedMs;
+    this.attemptSlotWaitMs += this.#grantedSlotMs;
+    this.#forgetGranted();
+  }
+
+  #forgetGranted(): void {
+    this.#grantedMs = 0;
+    this.#grantedSlotMs = 0;
+  }
+
+  #addWaits(waitedMs: number, { slotWaitMs, breakerWaitMs }: WaitParts): void {
     this.queuedSinceUs = undefined;
     const ownMs = Math.max(0, waitedMs - this.#creditedMs);
+    const ownSlotMs = Math.min(ownMs, slotWaitMs);
     this.#creditedMs = 0;
     this.waitedMs += ownMs;
-    this.slotWaitMs += Math.min(ownMs, slotWaitMs);
+    this.slotWaitMs += ownSlotMs;
     this.breakerWaitMs += Math.min(ownMs, breakerWaitMs);
-    return ownMs;
+    this.#grantedMs = ownMs;
+    this.#grantedSlotMs = ownSlotMs;
   }
 }
 

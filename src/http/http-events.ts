@@ -47,7 +47,7 @@ export type HttpEvent =
        * `10/SECOND (ratelimits.yaml:34)`. Absent for a call that was neither refused nor delayed.
        */
       readonly decided_by?: string;
-      /** The caller ended the call: by its signal, or without reading the whole body. */
+      /** The caller ended the call, by its signal or without reading the whole body, or the hub was destroyed. */
       readonly aborted: boolean;
       /** The hub made the call itself, to refresh a stored response that it had served stale. */
       readonly background: boolean;
@@ -71,6 +71,8 @@ export type HttpEvent =
       readonly breaker_wait_ms: number;
       /** Part of `rate_delay_ms` that ended without an attempt, in ms: refused, or aborted while waiting. */
       readonly unsent_wait_ms: number;
+      /** Part of `unsent_wait_ms` spent waiting for a concurrency slot, in ms. */
+      readonly unsent_slot_wait_ms: number;
       /** The worst circuit of `final_host` at the end of the call. */
       readonly breaker_host_state: CircuitState;
       /** Undefined for a call without a resolver. */

@@ -35,7 +35,7 @@ import { fetchHeaders, fetchInit } from "./fetch-init.ts";
 import { wrapGlobalFetch } from "./global-fetch.ts";
 import { GlobalFetchCall } from "./global-fetch-call.ts";
 import type { HttpEvent } from "./http-events.ts";
-import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubSnapshot, RequestOptions } from "./hub.ts";
+import type { CacheSnapshot, FetchInput, FetchOptions, Hub, HubCounts, HubSnapshot, RequestOptions } from "./hub.ts";
 import { type HubBreakers, RegistryHubBreakers } from "./hub-breakers.ts";
 import { FetchDispatcher, HubDispatcher } from "./hub-dispatcher.ts";
 import { GateHubLimits, type HubLimits } from "./hub-limits.ts";
@@ -204,15 +204,13 @@ export class HttpHub implements Hub {
   }
 
   snapshot(): HubSnapshot {
-    const { gate, breakers, callDeps, cacheStats } = this.#parts;
-    return {
-      calls: callDeps.activeRequests.calls,
-      inFlight: gate.inFlight,
-      waiting: gate.waiting,
-      keys: gate.keySnapshots(),
-      hosts: [...breakers.statuses()],
-      cache: cacheStats(),
-    };
+    const { gate, breakers, cacheStats } = this.#parts;
+    return { ...this.counts(), keys: gate.keySnapshots(), hosts: [...breakers.statuses()], cache: cacheStats() };
+  }
+
+  counts(): HubCounts {
+    const { gate, callDeps } = this.#parts;
+    return { calls: callDeps.activeRequests.calls, inFlight: gate.inFlight, waiting: gate.waiting };
   }
 
   get configHash(): string {
@@ -339,10 +337,12 @@ export function addListener(
   { gate, breakers, listeners, policy, tracers }: ListenerDeps,
   listener: HubListener,
 ): () => void {
-  const sourced = withSource(listener, policy);
-  listeners.emitTo(sourced, { event_type: "policy_loaded", config_hash: policy.configHash });
+  const sourced = sourcedListener(listener, policy);
+  if (!listeners.has(sourced))
+    listeners.emitTo(sourced, { event_type: "policy_loaded", config_hash: policy.configHash });
   const stops = [gate.listen(sourced), breakers.listen(sourced), listeners.add(sourced)];
   if (listener.tracer !== undefined) stops.push(tracers.add(listener.tracer));
+  if (listener.callStarted !== undefined) stops.push(tracers.addObserver(listener.callStarted));
   return () => {
     for (const stop of stops) stop();
   };
@@ -352,6 +352,16 @@ function emitReload(listeners: Listeners<HttpEvent>, configHash: string, changes
   listeners.emit({ event_type: "policy_loaded", config_hash: configHash });
   for (const { setting, old, new: now, source } of changes.slice(0, CHANGE_EVENTS_MAX))
     listeners.emit({ event_type: "policy_changed", setting, old, new: now, source, changes: changes.length });
+}
+
+const sourcedListeners = new WeakMap<EventOrigin, WeakMap<HubListener, Listener<HubEvent>>>();
+
+/** The same function for the same listener and hub: a listener that is added twice gets each event once. */
+function sourcedListener(listener: HubListener, source: EventOrigin): Listener<HubEvent> {
+  const known = sourcedListeners.get(source) ?? new WeakMap<HubListener, Listener<HubEvent>>();
+  const sourced = known.get(listener) ?? withSource(listener, source);
+  sourcedListeners.set(source, known.set(listener, sourced));
+  return sourced;
 }
 
 /** One listener may listen to several hubs, so each event is passed with the hub that it comes from. */

@@ -12,7 +12,7 @@ import type { StoreName } from "../stores/open-store.ts";
 import type { Time } from "../time/time.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { HttpEvent } from "./http-events.ts";
-import type { Tracer } from "./tracing.ts";
+import type { StartedCall, Tracer } from "./tracing.ts";
 
 /** Every event that a hub emits: its own, those of the limiter and those of the breakers. */
 export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
@@ -21,6 +21,11 @@ export type HubEvent = HttpEvent | LimiterEvent | BreakerEvent;
 export interface HubListener extends Listener<HubEvent> {
   /** Traces the calls of the hub. Of several listeners with a tracer, only the first one traces. @default none */
   readonly tracer?: Tracer | undefined;
+  /**
+   * Called when a call begins, in the asynchronous context of its caller, also if another listener traces the call.
+   * @default none
+   */
+  readonly callStarted?: ((call: StartedCall) => void) | undefined;
 }
 
 /** The sources of the policy. Each entry is the path of a YAML file, or its content as an object. */

@@ -41,14 +41,18 @@ export interface CacheSnapshot {
   readonly bytes: number;
 }
 
-/** The state of a hub at one instant. */
-export interface HubSnapshot {
+/** The numbers of calls and requests in a hub. */
+export interface HubCounts {
   /** Calls that have not ended: queued, sent, or with a body that is still being read. Without background refreshes. */
   readonly calls: number;
   /** Requests that hold a slot: sent, and their body has not ended. */
   readonly inFlight: number;
   /** Requests in the queue for a rate limit, a slot or a cooldown. */
   readonly waiting: number;
+}
+
+/** The state of a hub at one instant. */
+export interface HubSnapshot extends HubCounts {
   /** One entry per key (a host or service, and a role) that has been used or still has usage in its windows. */
   readonly keys: readonly KeySnapshot[];
   /** The circuits and cooldowns of every host that has been called. */
@@ -102,13 +106,16 @@ export interface Hub extends AsyncDisposable {
 
   /**
    * Calls `listener` with every event of the hub, starting with `policy_loaded`. A listener that throws does not affect
-   * requests; its first error becomes a process warning.
+   * requests; its first error becomes a process warning. A listener that was added already is not added again.
    * @returns a function that removes the listener
    */
   listen(listener: HubListener): () => void;
 
   /** The state of the hub now. */
   snapshot(): HubSnapshot;
+
+  /** The numbers of `snapshot` that do not take longer with more hosts. */
+  counts(): HubCounts;
 
   /** The circuits of the hub: look at them, open, close and half-open them, with or without a shared store. */
   readonly breakers: HubBreakers;

@@ -23,7 +23,7 @@ export interface CallEnd {
   readonly status: number | undefined;
   /** Undefined when the response was complete. */
   readonly error: unknown;
-  /** The caller ended the call. */
+  /** The caller ended the call, or the hub was destroyed. */
   readonly isAborted: boolean;
 }
 
@@ -72,6 +72,7 @@ export class RequestTelemetry {
       rate_concurrency_wait_ms: record.slotWaitMs,
       breaker_wait_ms: record.breakerWaitMs,
       unsent_wait_ms: Math.max(0, waitedMs - record.attemptWaitMs),
+      unsent_slot_wait_ms: Math.max(0, record.slotWaitMs - record.attemptSlotWaitMs),
       breaker_host_state: state,
       breaker_resolver_state: call.resolver === undefined ? undefined : this.#breakers.resolverState(call.resolver),
       breaker_open_remaining_ms: error instanceof BreakerOpenError ? error.cooldownRemainingMs : remainingMs,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { get } from "node:http";
 import { type TestContext, test } from "node:test";
 import { assertNothingLeft, hubFor, only, recordEvents, serve, until } from "../../test/http/kit.ts";
+import type { HubEvent } from "./hub-options.ts";
 import type { Tracer } from "./tracing.ts";
 
 function fail(): never {
@@ -69,4 +70,24 @@ test("header fields of a tracer that cannot be sent are left out, and the others
   assert.deepEqual(seen, ["00-1", "00-1"]);
   assert.equal(warnings.length, 1);
   assert.match(warnings[0] ?? "", /^a tracer failed: the header field "baggage" or its value cannot be sent;/);
+});
+
+test("a listener that is added twice gets each event and traces each call once, until it is removed", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, { cache: false });
+  const types: string[] = [];
+  const started: string[] = [];
+  const tracer: Tracer = { callStarted: ({ callId }) => void started.push(callId) };
+  const listener = Object.assign(({ event_type }: HubEvent) => void types.push(event_type), { tracer });
+  hub.listen(listener);
+  const stop = hub.listen(listener);
+  const count = (type: string) => types.filter(seen => seen === type).length;
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual([count("policy_loaded"), count("http_request"), started.length], [1, 1, 1]);
+  stop();
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual([count("http_request"), started.length], [1, 1]);
+  hub.listen(listener);
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual([count("policy_loaded"), count("http_request"), started.length], [2, 2, 2]);
 });

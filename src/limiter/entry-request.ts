@@ -8,20 +8,24 @@ export interface QueuedCaller {
   /** True when the caller has ended the request. The gate does not queue it then. */
   readonly isOver: boolean;
   /**
-   * The request is queued. `leave` leaves the queue (cheaper than an AbortSignal per request), `breakerWaitMs` returns
-   * for how many milliseconds circuits and cooldowns have blocked the request.
+   * The request is queued. `leave` leaves the queue (cheaper than an AbortSignal per request), `waitParts` returns what
+   * the wait until now was spent on.
    */
-  onWait(leave: (reason: unknown) => void, breakerWaitMs: () => number): void;
+  onWait(leave: (reason: unknown) => void, waitParts: () => WaitParts): void;
 }
 
-/** The wait of a call that was granted and comes to the gate again without having been sent. */
-export interface EarlierWait {
-  /** Milliseconds since its first arrival. */
-  readonly waitedMs: number;
-  /** The part that was spent on slots, which `max_delay_ms` does not bound. */
+/** The parts of a wait that were not spent on rates, in ms. */
+export interface WaitParts {
+  /** The part that was spent on slots and turns, which `max_delay_ms` does not bound. */
   readonly slotWaitMs: number;
   /** The part that was spent on open circuits and cooldowns. */
   readonly breakerWaitMs: number;
+}
+
+/** The wait of a call that was granted and comes to the gate again without having been sent. */
+export interface EarlierWait extends WaitParts {
+  /** Milliseconds since its first arrival. */
+  readonly waitedMs: number;
 }
 
 /** A request as the gate receives it. */
@@ -88,7 +92,7 @@ export function earlierWaitOf(
   sinceUs: number,
   nowUs: number,
   before: EarlierWait | undefined,
-  lost: Pick<EarlierWait, "slotWaitMs" | "breakerWaitMs"> | undefined,
+  lost: WaitParts | undefined,
 ): EarlierWait {
   return {
     waitedMs: (nowUs - sinceUs) / 1000,

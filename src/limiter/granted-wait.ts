@@ -1,15 +1,12 @@
 import type { Constraint, DecidedBy } from "../errors.ts";
 import type { Budget } from "./budget.ts";
+import type { WaitParts } from "./entry-request.ts";
 import type { Waiter } from "./waiter.ts";
 
 /** How long a granted request waited, and for what. */
-export interface GrantedWait {
+export interface GrantedWait extends WaitParts {
   /** Milliseconds until the grant. */
   readonly waitedMs: number;
-  /** The part that was spent on slots and turns, not on rates. */
-  readonly slotWaitMs: number;
-  /** The part that was spent on an open circuit or a cooldown. */
-  readonly breakerWaitMs: number;
   /** The limit or circuit that the longest part was spent on; undefined if none delayed the request. */
   readonly waitedFor: Constraint | undefined;
   /** The setting behind `waitedFor`; undefined without a hub, which has the policy. */
@@ -32,8 +29,9 @@ export class QueuedWait implements GrantedWait {
 
   constructor(waiter: Waiter, nowUs: number, explain: ((constraint: Constraint) => DecidedBy) | undefined) {
     this.waitedMs = waiter.waitedMs(nowUs);
-    this.slotWaitMs = Math.max(0, (nowUs - rateReadyUsOf(waiter, nowUs)) / 1000);
-    this.breakerWaitMs = waiter.breakerWaitMs(nowUs);
+    const { slotWaitMs, breakerWaitMs } = waitPartsOf(waiter, nowUs);
+    this.slotWaitMs = slotWaitMs;
+    this.breakerWaitMs = breakerWaitMs;
     this.waitedFor = waiter.waitedFor(nowUs, this.slotWaitMs);
     this.#explain = explain;
   }
@@ -43,6 +41,12 @@ export class QueuedWait implements GrantedWait {
     if (this.waitedFor !== undefined) this.#decidedBy ??= this.#explain?.(this.waitedFor);
     return this.#decidedBy;
   }
+}
+
+/** The parts of the wait until now, of a request that waits or has waited. */
+export function waitPartsOf(waiter: Waiter, nowUs: number): WaitParts {
+  const slotWaitMs = waiter.isBlocked ? 0 : Math.max(0, (nowUs - rateReadyUsOf(waiter, nowUs)) / 1000);
+  return { slotWaitMs, breakerWaitMs: waiter.breakerWaitMs(nowUs) };
 }
 
 /** The instant since which only slots and turns have delayed the request: no rate and no breaker. */

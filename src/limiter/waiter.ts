@@ -111,16 +111,21 @@ export class Waiter {
 
   leftQueue(nowUs: number): void {
     this.#slotWaitUs += this.#slotWaitAtNodeUs(nowUs);
-    for (let at = this.#node; at !== undefined; at = at.above) {
+    for (let at = this.#node; at !== undefined; at = at.above)
       this.#slotParking = later(this.#slotParking, at.slotParking, this.#joinedUs);
-      this.#timeParking = later(this.#timeParking, at.timeParking, this.#joinedUs);
-    }
+    this.#timeParking = this.#lastTimeParking();
     this.#node = undefined;
   }
 
-  /** When the last rate that it waited for had capacity; 0 if it waited for none. */
+  /** When the last rate that it waited for had capacity; Infinity while it waits for one, 0 if it waited for none. */
   get rateReadyUs(): number {
-    return this.#timeParking?.untilUs ?? 0;
+    return this.#lastTimeParking()?.untilUs ?? 0;
+  }
+
+  #lastTimeParking(): Parking | undefined {
+    let last = this.#timeParking;
+    for (let at = this.#node; at !== undefined; at = at.above) last = later(last, at.timeParking, this.#joinedUs);
+    return last;
   }
 
   /**
@@ -146,6 +151,11 @@ export class Waiter {
 
   waitedMs(nowUs: number): number {
     return (nowUs - this.arrivedUs) / 1000;
+  }
+
+  /** Whether a circuit or cooldown blocks it, or blocked it when it left the queue without a grant. */
+  get isBlocked(): boolean {
+    return this.#blockedSinceUs !== undefined;
   }
 
   /** The part of `waitedMs` in which a circuit or cooldown blocked it. */

@@ -15,7 +15,7 @@ export class AttachedSink {
   readonly #unconfirmed = new UnconfirmedEvents();
   /** Whether the sink queues events: then an event for which `take` returns no promise is written later. */
   readonly #isQueue: boolean;
-  /** Events that the sink refused or had not written at the close timeout, and that `sink.dropped` does not count. */
+  /** Events that the sink refused or had not written when its close failed or timed out, and that `sink.dropped` does not count. */
   #lost = 0;
   /** `sink.dropped` before the last flush that succeeded. Later drops are among the events that are not confirmed. */
   #droppedBefore = 0;
@@ -81,7 +81,10 @@ export class AttachedSink {
     }
   }
 
-  /** Never rejects, and ends after `timeoutMs` at the latest: then the events that are not confirmed count as dropped. */
+  /**
+   * Never rejects, and ends after `timeoutMs` at the latest. Then, or if the sink fails, the events that are not confirmed
+   * count as dropped.
+   */
   async close(time: Time, timeoutMs: number): Promise<void> {
     const { sink } = this;
     const abort = new AbortController();
@@ -93,12 +96,17 @@ export class AttachedSink {
       // A sink that obeys the signal settles at once, and has counted what it drops.
       void nextTurn().then(() => giveUp("given up"));
     });
-    const closed = this.#unconfirmed
-      .confirm(sink.close && (() => sink.close?.(abort.signal)))
-      .catch((error: unknown) => this.#warn(error));
-    const isGivenUp = (await Promise.race([closed, givenUp])) === "given up";
+    const closed = this.#unconfirmed.confirm(sink.close && (() => sink.close?.(abort.signal))).then(
+      () => "closed" as const,
+      (error: unknown) => {
+        this.#warn(error);
+        return "failed" as const;
+      },
+    );
+    const ending = await Promise.race([closed, givenUp]);
     timer.cancel();
-    if (isGivenUp) {
+    // A sink that has ended is trusted with its own count, if it has one.
+    if (ending === "given up" || (ending === "failed" && sink.dropped === undefined)) {
       const counted = (sink.dropped ?? 0) - this.#droppedBefore;
       this.#lost += Math.max(0, this.#unconfirmed.count - counted);
     }
@@ -116,13 +124,16 @@ export class AttachedSink {
     this.#hasWarned = true;
     const message = redactedText(messageOf(error));
     process.emitWarning(
-      `telemetry sink ${this.id} failed: ${message}; further errors are only counted`,
+      `telemetry sink ${this.id} failed: ${message}; its further errors are not reported, and events that it does not take count as dropped`,
       "DocstokgWarning",
     );
   }
 
   #reportUnclosed(timeoutMs: number, lost: number): void {
-    const unwritten = lost === 0 ? "no event was lost" : `${lost} events that it has not written count as dropped`;
+    const unwritten =
+      lost === 0
+        ? "no event was lost, but run_summary of a SQLite file may be missing"
+        : `${lost} events that it has not written count as dropped`;
     process.emitWarning(
       `telemetry sink ${this.id} did not close within ${timeoutMs} ms (closeTimeoutMs); ${unwritten}`,
       "DocstokgWarning",

@@ -36,11 +36,31 @@ export function hasValidFields(type: EventType, event: Readonly<Record<string, u
 
 type EventRecord = Readonly<Record<string, unknown>>;
 
+/** The values of fields that earlier versions did not write. */
+const DEFAULTS: { readonly [Type in EventType]?: EventRecord } = {
+  http_request: {
+    call_id: "",
+    // The host.
+    final_host: undefined,
+    aborted: false,
+    background: false,
+    breaker_wait_ms: 0,
+    unsent_wait_ms: 0,
+    unsent_slot_wait_ms: 0,
+  },
+  http_retry: { call_id: "" },
+  // The state is not known, and no report uses it.
+  breaker_success: { state: "closed", fail_counter: 0 },
+  breaker_failure: { state: "closed", fail_counter: 1 },
+  store_away: { mode: "share" },
+  store_back: { away_ms: 0 },
+};
+
 /**
  * Files of version 0.1 must stay readable: it wrote the key of `limit_learned` as `host`, `from_peer` as `heard`, and
- * calls without an id. Its runs have no `http_attempt`, so their reports count no attempts.
+ * events without some fields. Its runs have no `http_attempt`, so their reports count no attempts.
  */
-export function withCurrentNames(type: EventType, event: EventRecord): EventRecord {
+export function withCurrentFields(type: EventType, event: EventRecord): EventRecord {
   if (type === "limit_learned" && typeof event["key"] !== "string") {
     const { host, ...rest } = event;
     return { ...rest, key: host };
@@ -49,16 +69,9 @@ export function withCurrentNames(type: EventType, event: EventRecord): EventReco
     const { heard, ...rest } = event;
     return heard === undefined || heard === null ? event : { ...rest, from_peer: heard };
   }
-  if ((type === "http_request" || type === "http_retry") && typeof event["call_id"] !== "string")
-    return { ...event, ...FIELDS_MISSING_IN_0_1, final_host: event["host"] };
-  return event;
+  const defaults = DEFAULTS[type];
+  if (defaults === undefined) return event;
+  const missing = Object.keys(defaults).filter(name => event[name] === undefined || event[name] === null);
+  if (missing.length === 0) return event;
+  return { ...event, ...Object.fromEntries(missing.map(name => [name, defaults[name] ?? event["host"]])) };
 }
-
-/** The values of the fields that version 0.1 did not write. */
-const FIELDS_MISSING_IN_0_1: EventRecord = {
-  call_id: "",
-  aborted: false,
-  background: false,
-  breaker_wait_ms: 0,
-  unsent_wait_ms: 0,
-};

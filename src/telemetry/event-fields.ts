@@ -16,9 +16,9 @@ export const EVENT_SPECS: EventSpecs = {
     about: "The first event of a run.",
     fields: { program: ["text", "name of the program"], version: ["text", "version of docstokg"] },
   },
-  run_ended: { about: "The last event of a run that ended normally.", fields: {} },
+  run_ended: { about: "The run has ended normally. Only a `telemetry_dropped` event may follow.", fields: {} },
   telemetry_dropped: {
-    about: "A sink was slower than the events; events before this one were dropped.",
+    about: "Events before this one were dropped: the sink was slower than the events, or a write failed.",
     fields: {
       sink: ["text", "name of the sink"],
       dropped: ["number", "number dropped since the last telemetry_dropped event"],

@@ -4,7 +4,7 @@ import type { HubEvent } from "../http/hub-options.ts";
 export type RunEvent =
   | { readonly event_type: "run_started"; readonly program: string; readonly version: string }
   | { readonly event_type: "run_ended" }
-  /** A sink was slower than the events, and dropped some. */
+  /** A sink has dropped events: it was slower than the events, or a write failed. */
   | { readonly event_type: "telemetry_dropped"; readonly sink: string; readonly dropped: number };
 
 /** Every event, without its envelope. `sample_rate` is absent when all events of the type are recorded. */
@@ -27,7 +27,7 @@ export interface Envelope {
 export type TelemetryEvent = EventBody & Envelope;
 /** The name of an event. */
 export type EventType = EventBody["event_type"];
-/** The members of the union with this type; one member has three types. */
+/** The members of the union with this type. A member may have several types. */
 export type EventBodyOf<Type extends EventType, Union = EventBody> = Union extends { readonly event_type: infer Types }
   ? Type extends Types
     ? Union

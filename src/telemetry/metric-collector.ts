@@ -45,10 +45,13 @@ export class MetricCollector {
 
   /** A call is counted for its last host. After a redirect, that may be another host than the one that was called. */
   #call(event: EventOf<"http_request">): void {
-    const { final_host, role, background, unsent_wait_ms } = event;
+    const { final_host, role, background, unsent_wait_ms, unsent_slot_wait_ms } = event;
     const recorder = this.#recorder;
     const labels = this.#labels(final_host, role);
-    if (unsent_wait_ms > 0) recorder.observe("rate_delay_ms", unsent_wait_ms, labels);
+    if (unsent_wait_ms > 0) {
+      recorder.observe("rate_delay_ms", unsent_wait_ms, labels);
+      recorder.observe("rate_concurrency_wait_ms", unsent_slot_wait_ms, labels);
+    }
     if (background) {
       recorder.count("http_refreshes_total", labels);
       return;

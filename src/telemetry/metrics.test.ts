@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { Registry } from "prom-client";
-import { hubFor, serve } from "../../test/http/kit.ts";
+import { heldServer, hubFor, serve } from "../../test/http/kit.ts";
 import { acquire, at, attempt, call, START_MS } from "../../test/telemetry/kit.ts";
 import type { TelemetryEvent } from "./events.ts";
 import { exportedName, METRICS, type MetricName } from "./metrics.ts";
@@ -30,7 +30,7 @@ const events: readonly TelemetryEvent[] = [
   attempt(2, host, { status: 429, outcome: "throttled", breaker_recorded: "failure" }),
   attempt(2, host, { status: 429, outcome: "throttled", breaker_recorded: "failure", attempt: 2, cause: "retry" }),
   call(2, host, { status: 429, breaker_recorded: "failure", attempts: 2 }),
-  // It waited 5 ms before it was refused.
+  // It waited 5 ms, of which 2 ms for a slot, before it was refused.
   call(3, host, {
     status: undefined,
     error: "DOCSTOKG_BREAKER_OPEN",
@@ -38,6 +38,7 @@ const events: readonly TelemetryEvent[] = [
     breaker_recorded: undefined,
     rate_delay_ms: 5,
     unsent_wait_ms: 5,
+    unsent_slot_wait_ms: 2,
   }),
   // A 503 is counted also when the policy makes it neutral.
   attempt(4, host, { status: 503, outcome: "throttled", breaker_recorded: "neutral" }),
@@ -69,7 +70,7 @@ const events: readonly TelemetryEvent[] = [
 const lines = [
   'docstokg_rate_delay_seconds_sum{host="a.example",role="metadata"} 0.035',
   'docstokg_rate_delay_seconds_count{host="a.example",role="metadata"} 8',
-  'docstokg_rate_concurrency_wait_seconds_sum{host="a.example",role="metadata"} 0.007',
+  'docstokg_rate_concurrency_wait_seconds_sum{host="a.example",role="metadata"} 0.009',
   'docstokg_rate_acquired_total{host="a.example",role="metadata"} 1',
   'docstokg_rate_blocked_total{host="a.example",role="metadata"} 1',
   'docstokg_rate_aborted_total{host="a.example",role="metadata"} 1',
@@ -124,6 +125,26 @@ test("Prometheus gets every metric by its name, in a new registry or a given one
       printed.some(line => line.startsWith(`# HELP ${exportedName(name)} `)),
       name,
     );
+});
+
+test("a scrape reads the gauges of a hub without the state of every host", async t => {
+  const { held, server, hub, arrived } = await heldServer(t, {
+    limits: { defaults: { metadata: { rates: "10/SECOND", max_concurrent: 1 } } },
+  });
+  const snapshots = t.mock.method(hub, "snapshot").mock;
+  const sink = await prometheusSink();
+  sink.watch?.(hub);
+  const calls = ["/1", "/2", "/3"].map(path => hub.request(server.origin + path));
+  await arrived(1);
+  const printed = (await sink.registry.metrics()).split("\n");
+  assert.ok(printed.includes("docstokg_http_in_flight 1"));
+  assert.ok(printed.includes("docstokg_http_waiting 2"));
+  assert.equal(snapshots.callCount(), 0);
+  for (const [index, call] of calls.entries()) {
+    await arrived(index + 1);
+    held[index]?.end();
+    await (await call).body.text();
+  }
 });
 
 test("a prefix replaces docstokg_, so that two programs do not collide, and a bad one is refused", async () => {

@@ -85,6 +85,7 @@ ALTER TABLE breaker_calls ADD COLUMN "decided_by" TEXT;
 ALTER TABLE rate_events ADD COLUMN "by" TEXT;
 ALTER TABLE rate_events ADD COLUMN "is_looser" INTEGER;
 `,
+    `ALTER TABLE http_events ADD COLUMN "unsent_slot_wait_ms" REAL;`,
   ],
 };
 

@@ -105,7 +105,9 @@ test("a sink that throws affects neither the others nor the request, and causes 
   await telemetry.close();
   await new Promise(resolve => setImmediate(resolve));
   assert.ok(sink.events.some(({ event_type }) => event_type === "http_request"));
-  assert.deepEqual(warnings, ["telemetry sink broken failed: no; further errors are only counted"]);
+  assert.deepEqual(warnings, [
+    "telemetry sink broken failed: no; its further errors are not reported, and events that it does not take count as dropped",
+  ]);
   assert.equal(telemetry.dropped["broken"], sink.events.length);
   assert.equal(telemetry.dropped["kept"], 0);
 });
@@ -172,7 +174,9 @@ test("a sink whose promises reject does not end the process: drops are counted, 
   for (let i = 0; i < 3; i += 1) telemetry.listener(head);
   await until(() => telemetry.dropped["remote"] === 4);
   await until(() => warnings.length > 0);
-  assert.deepEqual(warnings, ["telemetry sink remote failed: api_key=… was refused; further errors are only counted"]);
+  assert.deepEqual(warnings, [
+    "telemetry sink remote failed: api_key=… was refused; its further errors are not reported, and events that it does not take count as dropped",
+  ]);
 });
 
 test("a rejection of a promise of another library is counted too", async t => {
@@ -184,7 +188,9 @@ test("a rejection of a promise of another library is counted too", async t => {
   const telemetry = createTelemetry({ sinks: [{ name: "remote", take: () => thenable }] });
   assert.equal(telemetry.dropped["remote"], 1);
   await until(() => warnings.length > 0);
-  assert.deepEqual(warnings, ["telemetry sink remote failed: no; further errors are only counted"]);
+  assert.deepEqual(warnings, [
+    "telemetry sink remote failed: no; its further errors are not reported, and events that it does not take count as dropped",
+  ]);
 });
 
 test("an item that is not a sink is refused by its place in the list, with a hint for a promise", () => {
@@ -259,6 +265,23 @@ test("events are frozen: what one listener or sink writes into an event does not
   assert.ok(kept.events.length > 4);
   assert.ok(!JSON.stringify(kept.events).includes("edited"));
   assert.equal(telemetry.dropped["editing"], kept.events.length, "an edit is an error of the sink");
+});
+
+test("every telemetry of a hub learns of each call, whichever of them traces it", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const started: string[] = [];
+  const told = (name: string) =>
+    createTelemetry({ sinks: [{ name, take: () => undefined, callStarted: () => void started.push(name) }] });
+  const tracer = { callStarted: () => void started.push("tracer") };
+  const tracing = createTelemetry({ sinks: [{ name: "tracing", take: () => undefined, tracer }] });
+  const [first, second] = [told("first"), told("second")];
+  const hub = await hubFor(t, { telemetry: [first.listener, tracing.listener, second.listener] });
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual(started, ["first", "second", "tracer"]);
+  await first.close();
+  await tracing.close();
+  await (await hub.fetch(server.origin)).text();
+  assert.deepEqual(started.slice(3), ["second"]);
 });
 
 test("events of two hubs on one telemetry carry the policy of their own hub", async t => {

@@ -1,6 +1,6 @@
 import type { HubEvent, HubListener } from "../http/hub-options.ts";
 import { PACKAGE_VERSION } from "../http/package-version.ts";
-import type { Tracer } from "../http/tracing.ts";
+import type { StartedCall, Tracer } from "../http/tracing.ts";
 import type { EventOrigin } from "../listeners.ts";
 import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
@@ -130,19 +130,21 @@ export class Telemetry implements AsyncDisposable {
   #listener(): HubListener {
     const receive = (event: HubEvent, source?: EventOrigin) => this.#receive(event, source);
     const listensTo = (type: string) => this.#listensTo(type as EventType);
-    return Object.assign(receive, { listensTo, tracer: this.#tracer() });
+    return Object.assign(receive, { listensTo, tracer: this.#tracer(), callStarted: this.#callObserver() });
   }
 
-  /** The first tracer of the sinks. Sinks that only want to know when calls begin are called before it. */
+  /** The first tracer of the sinks, until `close`. */
   #tracer(): Tracer | undefined {
     const tracer = this.#sinks.find(({ sink }) => sink.tracer !== undefined)?.sink.tracer;
+    return tracer && { callStarted: call => (this.#closing === undefined ? tracer.callStarted(call) : undefined) };
+  }
+
+  /** Tells the sinks that want to know when calls begin, until `close`. */
+  #callObserver(): ((call: StartedCall) => void) | undefined {
     const informed = this.#sinks.filter(({ sink }) => sink.callStarted !== undefined);
-    if (informed.length === 0) return tracer;
-    return {
-      callStarted: call => {
-        for (const sink of informed) sink.callStarted(call);
-        return tracer?.callStarted(call);
-      },
+    if (informed.length === 0) return undefined;
+    return call => {
+      if (this.#closing === undefined) for (const sink of informed) sink.callStarted(call);
     };
   }
 

@@ -5,7 +5,7 @@ import { createTelemetry } from "../../src/telemetry/telemetry.ts";
 
 const [file = "", ending, count = "1000"] = process.argv.slice(2);
 // A batch that is being written when a signal ends the process may be lost; queued events are not.
-const delayMs = ending === "signal" ? 60_000 : 0;
+const delayMs = ending === "signal" || ending === "full disk at a signal" ? 60_000 : 0;
 const sink = await (file.endsWith(".db") ? sqliteSink(file, { delayMs: 60_000 }) : jsonlSink(file, { delayMs }));
 const telemetry = createTelemetry({ sinks: [sink], runId: "r" });
 const take = () => {
@@ -43,6 +43,15 @@ switch (ending) {
     await telemetry.flush();
     process.stdout.write(JSON.stringify(telemetry.dropped));
     process.exit();
+    break;
+  case "full disk at a signal":
+    process.on("warning", () => undefined);
+    process.on("SIGTERM", () => {
+      process.stdout.write(JSON.stringify(telemetry.dropped));
+      process.exit();
+    });
+    take();
+    process.kill(process.pid, "SIGTERM");
     break;
   default:
     throw new Error(`unknown ending ${ending}`);

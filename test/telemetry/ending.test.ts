@@ -39,18 +39,12 @@ for (const name of ["telemetry.jsonl", "telemetry.db"]) {
   }
 }
 
-test("when the disk is full, exactly the events that are not in the file are counted as dropped", async t => {
+async function assertExactDrops(t: TestContext, ending: string): Promise<void> {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   // In blocks of 512 or 1024 bytes: 17 of them are no multiple of a line.
   const limited = `ulimit -f 17; exec "$0" "$@"`;
-  const { code, stdout, stderr } = await run(t, "/bin/sh", [
-    "-c",
-    limited,
-    process.execPath,
-    program,
-    file,
-    "full disk",
-  ]);
+  const command = ["-c", limited, process.execPath, program, file, ending];
+  const { code, stdout, stderr } = await run(t, "/bin/sh", command);
   assert.equal(code, 0, stderr);
   const lines = readFileSync(file, "utf8").split("\n");
   const torn = lines.pop() ?? "";
@@ -59,4 +53,10 @@ test("when the disk is full, exactly the events that are not in the file are cou
   for (const line of written) JSON.parse(line);
   // 1000 events and run_started.
   assert.deepEqual(JSON.parse(stdout), { jsonl: 1001 - written.length });
-});
+}
+
+test("when the disk is full, exactly the events that are not in the file are counted as dropped", t =>
+  assertExactDrops(t, "full disk"));
+
+test("when the disk is full at a signal, exactly the events that are not in the file are counted as dropped", t =>
+  assertExactDrops(t, "full disk at a signal"));

@@ -47,6 +47,7 @@ export function call(ms: number, host: string, fields: Partial<Request> = {}): E
     rate_concurrency_wait_ms: 0,
     breaker_wait_ms: 0,
     unsent_wait_ms: 0,
+    unsent_slot_wait_ms: 0,
     breaker_host_state: "closed",
     breaker_resolver_state: undefined,
     breaker_open_remaining_ms: 0,

@@ -2,8 +2,9 @@ import { type Outcome, SUCCESS } from "../../core/breaker/classify.ts";
 import type { BreakerRegistry } from "../../gate/breaker-registry.ts";
 import type { Gate } from "../../gate/gate.ts";
 import { breakersOf } from "../../gate/registry-breakers.ts";
-import { type EarlierWait, earlierWaitOf, type QueuedCaller } from "../../limiter/entry-request.ts";
+import { type EarlierWait, earlierWaitOf, type QueuedCaller, type WaitParts } from "../../limiter/entry-request.ts";
 import type { Grant, ServerFeedback } from "../../limiter/grant.ts";
+import { NO_WAIT } from "../../limiter/granted-wait.ts";
 import type { Timer } from "../../time/time.ts";
 import type { AttemptLog } from "../attempt-log.ts";
 import { deadlineError } from "../call-record.ts";
@@ -22,7 +23,7 @@ export interface GatedRequestDeps extends WriteStampDeps {
 /** The fields of a request that the gate and the events about it need. */
 export type GatedFields = ReportedRequest & Pick<OutgoingRequest, "deadlineUs" | "signalSinceUs">;
 
-const notBlocked = () => 0;
+const noWait = () => NO_WAIT;
 /** The feedback of nearly every response. */
 const NO_FEEDBACK: ServerFeedback = Object.freeze({ isThrottled: false });
 
@@ -45,8 +46,8 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   protected status: number | undefined;
   /** Leaves the queue of the gate; undefined while not queued. */
   #leaveQueue: ((reason: unknown) => void) | undefined;
-  /** The part of the wait in the queue in which a circuit or cooldown blocked the request, in ms. */
-  #breakerWaitMs = notBlocked;
+  /** What the wait in the queue was spent on. */
+  #waitParts: () => WaitParts = noWait;
   #jitter: Timer | undefined;
   /** When the request first entered the gate, in monotonic microseconds. */
   #enteredUs = 0;
@@ -77,6 +78,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   #enterGate(nowUs: number): void {
     const { host, role, path, method, call, record } = this.request;
     record.queued(nowUs);
+    this.#waitParts = noWait;
     const ownMs = call.maxWaitMs;
     // All bounds count from the first time that the request entered the gate.
     const leftMs = this.isBoundByDeadline ? Math.max(0, (this.request.deadlineUs - this.#enteredUs) / 1000) : undefined;
@@ -106,20 +108,20 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     }
   }
 
-  onWait(leaveQueue: (reason: unknown) => void, breakerWaitMs: () => number): void {
+  onWait(leaveQueue: (reason: unknown) => void, waitParts: () => WaitParts): void {
     this.#leaveQueue = leaveQueue;
-    this.#breakerWaitMs = breakerWaitMs;
+    this.#waitParts = waitParts;
     this.request.record.onWait?.();
   }
 
   /** Records the wait at once, because the event of the call follows and contains it. */
   protected leaveQueue(reason: unknown): void {
-    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#breakerWaitMs());
+    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#waitParts());
     this.#leaveQueue?.(reason);
   }
 
   #refused(error: unknown): void {
-    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#breakerWaitMs());
+    this.request.record.leftQueue(this.deps.time.monotonicUs(), this.#waitParts());
     this.refused(error);
   }
 

@@ -63,11 +63,9 @@ test("runs in one file are read separately, and skipped events are counted for t
 test("a file that is rotated while older ones are read is not left out, and a deleted one is skipped", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const write = (path: string, host: string) => writeFileSync(path, `${JSON.stringify(call(0, host))}\n`.repeat(2));
-  const [oldest, second, third] = [1, 2, 3].map(number => rotatedName(file, START_MS + number)) as [
-    string,
-    string,
-    string,
-  ];
+  const oldest = await rotatedName(file, START_MS + 1);
+  const second = await rotatedName(file, START_MS + 2);
+  const third = await rotatedName(file, START_MS + 3);
   write(oldest, "oldest.example");
   write(second, "second.example");
   write(file, "current.example");

@@ -1,5 +1,5 @@
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { hasValidFields, withCurrentNames } from "../event-check.ts";
+import { hasValidFields, withCurrentFields } from "../event-check.ts";
 import { isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { rotatedFiles } from "../rotated-files.ts";
@@ -58,7 +58,7 @@ function eventOf(line: string, skipped: SkippedEventCounter, runId: string | und
     skipped.countUnknown(type);
     return undefined;
   }
-  const event = withCurrentNames(type, written);
+  const event = withCurrentFields(type, written);
   if (hasValidFields(type, event)) return event as unknown as TelemetryEvent;
   skipped.unreadable += 1;
   return undefined;

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { hasValidFields, withCurrentNames } from "../event-check.ts";
+import { hasValidFields, withCurrentFields } from "../event-check.ts";
 import { EVENT_SPECS, isEventType } from "../event-fields.ts";
 import type { TelemetryEvent } from "../events.ts";
 import type { FieldSpec } from "../fields/event-spec.ts";
-import { EVENT_TABLES } from "../sqlite-tables.ts";
+import { EVENT_TABLES, type EventTable } from "../sqlite-tables.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 
 type StoredEventRow = Readonly<Record<string, unknown>>;
@@ -20,13 +20,20 @@ const FIELDS = new Map<string, readonly { readonly name: string; readonly isFlag
   ]),
 );
 
-/** The events of a run in the order in which they happened, merged from all tables. */
+/** The tables of events in the file: one that an earlier version has written lacks some. */
+export function eventTablesOf(db: DatabaseSync): readonly EventTable[] {
+  const rows = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  const names = new Set(rows.map(({ name }) => name));
+  return EVENT_TABLES.filter(table => names.has(table));
+}
+
+/** The events of a run in the order of their times, merged from all tables. */
 export async function* eventsOf(
   db: DatabaseSync,
   runId: string,
   skipped = new SkippedEventCounter(),
 ): AsyncGenerator<TelemetryEvent> {
-  const heads = EVENT_TABLES.map(table => {
+  const heads = eventTablesOf(db).map(table => {
     const rows = db.prepare(`SELECT * FROM ${table} WHERE run_id = ? ORDER BY ts, seq`).iterate(runId);
     return { rows, row: nextOf(rows) };
   });
@@ -64,7 +71,7 @@ function eventOf(row: StoredEventRow, skipped: SkippedEventCounter): TelemetryEv
     run_id: row["run_id"],
     config_hash: row["config_hash"],
   };
-  const fields = withCurrentNames(type, row);
+  const fields = withCurrentFields(type, row);
   for (const { name, isFlag } of FIELDS.get(type) ?? []) {
     const value = fields[name];
     if (value !== null && value !== undefined) event[name] = isFlag ? value === 1 : value;

@@ -2,9 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { openReadOnly } from "../../stores/sqlite/open-read-only.ts";
 import type { TelemetryEvent } from "../events.ts";
-import { EVENT_TABLES, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
+import { TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
-import { eventsOf } from "./sqlite-events.ts";
+import { eventsOf, eventTablesOf } from "./sqlite-events.ts";
 import type { ListedRun, TelemetryFile } from "./telemetry-file.ts";
 
 /** Telemetry that `sqliteSink` has written. */
@@ -19,7 +19,9 @@ class SqliteTelemetry implements TelemetryFile {
   }
 
   async runs(): Promise<readonly ListedRun[]> {
-    const all = EVENT_TABLES.map(table => `SELECT run_id, ts FROM ${table}`).join(" UNION ALL ");
+    const all = eventTablesOf(this.#db)
+      .map(table => `SELECT run_id, ts FROM ${table}`)
+      .join(" UNION ALL ");
     const rows = this.#db
       .prepare(
         `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events

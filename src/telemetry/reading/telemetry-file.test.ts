@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { allOf, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
+import { rotatedName } from "../rotated-files.ts";
+import { TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { openTelemetryFile } from "./telemetry-file.ts";
 
 test("a folder without telemetry and a missing file are errors that name what was expected", async () => {
@@ -14,4 +18,81 @@ test("a folder without telemetry and a missing file are errors that name what wa
   await assert.rejects(openTelemetryFile(join(folder, "nothing.jsonl")), /nothing\.jsonl: no such file/);
   writeFileSync(join(folder, "telemetry.jsonl"), "");
   assert.deepEqual(await (await openTelemetryFile(folder)).runs(), []);
+});
+
+test("a folder that has only rotated files is read, also before the next event is written", async () => {
+  const folder = temporaryFolder("telemetry");
+  writeFileSync(
+    await rotatedName(join(folder, "telemetry.jsonl"), START_MS),
+    `${JSON.stringify(call(0, "a.example"))}\n`,
+  );
+  assert.equal((await (await openTelemetryFile(folder)).runs()).length, 1);
+});
+
+/** Events with the fields that version 0.1 wrote, and the tables that it wrote them to. */
+const FIRST_EVENTS = [
+  ["run_events", { event_type: "run_started", program: "p", version: "0.1.0" }],
+  ["http_events", withoutLaterFields(call(0, "a.example"))],
+  ["breaker_calls", { event_type: "breaker_success", host: "a.example", role: "metadata", status: 200 }],
+  ["breaker_calls", { event_type: "breaker_failure", host: "a.example", role: "metadata", status: 500 }],
+  ["rate_events", { event_type: "store_away", processes: 2, message: "no answer" }],
+  ["rate_events", { event_type: "store_back" }],
+].map(([table, fields], ms) => ({
+  table: table as string,
+  event: { ...(fields as object), ts: START_MS + ms, run_id: RUN, config_hash: "abc" },
+}));
+
+function withoutLaterFields({
+  call_id,
+  final_host,
+  aborted,
+  background,
+  breaker_wait_ms,
+  unsent_wait_ms,
+  unsent_slot_wait_ms,
+  ...fields
+}: ReturnType<typeof call>) {
+  return fields;
+}
+
+async function assertAllRead(path: string): Promise<void> {
+  const file = await openTelemetryFile(path);
+  assert.deepEqual(
+    (await file.runs()).map(({ runId, events }) => [runId, events]),
+    [[RUN, FIRST_EVENTS.length]],
+  );
+  const types = (await allOf(file.events(RUN))).map(({ event_type }) => event_type);
+  assert.deepEqual(
+    types,
+    FIRST_EVENTS.map(({ event }) => (event as unknown as { readonly event_type: string }).event_type),
+  );
+  assert.deepEqual([file.skipped.unreadable, file.skipped.unknown.size], [0, 0]);
+  file.close();
+}
+
+test("a JSONL file of version 0.1 is read completely", async () => {
+  const path = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  writeFileSync(path, FIRST_EVENTS.map(({ event }) => `${JSON.stringify(event)}\n`).join(""));
+  await assertAllRead(path);
+});
+
+test("a database of each earlier version is read completely", async () => {
+  const folder = temporaryFolder("telemetry");
+  for (let version = 1; version <= TELEMETRY_FORMAT.migrations.length; version += 1) {
+    const path = join(folder, `${version}.db`);
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA synchronous = OFF; BEGIN");
+    for (const migration of TELEMETRY_FORMAT.migrations.slice(0, version)) db.exec(String(migration));
+    db.exec(`PRAGMA application_id = ${TELEMETRY_FORMAT.applicationId}; PRAGMA user_version = ${version}`);
+    for (const [seq, { table, event }] of FIRST_EVENTS.entries()) {
+      const fields = Object.entries({ seq, ...event }).filter(([, value]) => value !== undefined);
+      const names = fields.map(([name]) => `"${name}"`).join(", ");
+      db.prepare(`INSERT INTO ${table} (${names}) VALUES (${fields.map(() => "?").join(", ")})`).run(
+        ...fields.map(([, value]) => (typeof value === "boolean" ? Number(value) : (value as string | number))),
+      );
+    }
+    db.exec("COMMIT");
+    db.close();
+    await assertAllRead(path);
+  }
 });

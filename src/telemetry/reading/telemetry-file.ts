@@ -46,14 +46,18 @@ export async function openTelemetryFile(path: string): Promise<TelemetryFile> {
     const files = Object.values(RUN_FILES);
     for (const name of files) {
       const inside = join(path, name);
-      if ((await stat(inside).catch(() => undefined)) !== undefined) return openTelemetryFile(inside);
+      if (await exists(inside)) return openTelemetryFile(inside);
     }
     throw notFound(path, `no telemetry in this folder: expected ${files.join(" or ")}`);
   }
-  // A file that has just been rotated does not exist until the next event is written.
-  if (stats === undefined && (await jsonlFiles(path).catch(() => [])).length === 0)
-    throw notFound(path, "no such file");
+  if (!(await exists(path))) throw notFound(path, "no such file");
   return stats !== undefined && (await isDatabase(path)) ? openSqliteTelemetry(path) : new JsonlTelemetry(path);
+}
+
+/** A file that has just been rotated does not exist until the next event is written; its rotated files do. */
+async function exists(path: string): Promise<boolean> {
+  const stats = await stat(path).catch(() => undefined);
+  return stats !== undefined || (await jsonlFiles(path).catch(() => [])).length > 0;
 }
 
 async function isDatabase(path: string): Promise<boolean> {

@@ -56,7 +56,7 @@ export const NUMBER_DEFINITIONS: Readonly<Record<string, string>> = {
   "decisions[].waits":
     "`http_attempt` events and refused calls with this `decided_by` that waited: most of the wait was for this setting",
   "decisions[].waitMs": "the sum of these waits, without the jitter of trial calls",
-  "decisions[].refusals": "refused calls with this `decided_by`",
+  "decisions[].refusals": "refused calls with this `decided_by`, background refreshes included",
   "hosts[].calls":
     "calls that ended at this host; after redirects that the hub has followed, this is not the host that was called",
   "hosts[].outcomes.*": "these calls by outcome",

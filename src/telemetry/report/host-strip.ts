@@ -1,9 +1,8 @@
 import type { BreakerPeriod } from "../summary/host-track.ts";
-import type { RunSummary } from "../summary/run-summary.ts";
 import type { HostTimeline } from "../summary/timeline.ts";
 import { html, type Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf } from "./number-text.ts";
-import { type Axis, bars, round } from "./steps-chart.ts";
+import { countOf, durationOf } from "./number-text.ts";
+import { type Axis, bars, round, timeOn } from "./steps-chart.ts";
 
 const BARS_HEIGHT = 46;
 const GAP = 6;
@@ -18,18 +17,12 @@ const PERIOD_LABELS: Readonly<Record<BreakerPeriod["kind"], string>> = {
 };
 
 /** The chart of one host: calls, longest waits, and periods with an open circuit or a cooldown. */
-export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): Markup {
+export function hostStrip(host: HostTimeline, axis: Axis): Markup {
   const longestMs = Math.max(...host.waitMs, 0);
-  const openMs = host.periods.reduce(
-    (sum, { kind, fromMs, toMs }) => sum + (kind === "half_open" ? 0 : toMs - fromMs),
-    0,
-  );
-  const throttled = summary.hosts
-    .filter(row => row.host === host.host)
-    .reduce((sum, row) => sum + row.answers429 + row.answers503, 0);
+  const openMs = openMsOf(host.periods);
   const facts = [
     `${countOf(host.calls)} ${host.calls === 1 ? "call" : "calls"}`,
-    throttled > 0 ? `${countOf(throttled)} × 429 or 503` : "",
+    host.throttles > 0 ? `${countOf(host.throttles)} × 429 or 503` : "",
     longestMs > 0 ? `longest wait ${durationOf(longestMs)}` : "no waits",
     openMs > 0 ? `open or in cooldown for ${durationOf(openMs)}` : "",
   ].filter(fact => fact !== "");
@@ -37,6 +30,17 @@ export function hostStrip(host: HostTimeline, axis: Axis, summary: RunSummary): 
 <svg role="img" aria-label="${host.host} over time: ${facts.join(", ")}" viewBox="0 0 ${axis.steps} ${HEIGHT}" height="${HEIGHT}" preserveAspectRatio="none">
 <line class="rule" x1="0" x2="${axis.steps}" y1="${BARS_HEIGHT}" y2="${BARS_HEIGHT}"/>${waitArea(host.waitMs, longestMs, axis)}
 <rect class="well" x="0" y="${HEIGHT - BAND_HEIGHT}" width="${axis.steps}" height="${BAND_HEIGHT}"/>${host.periods.map(period => band(period, axis))}${bars(host.outcomes, axis, BARS_HEIGHT, host.waitMs)}</svg></div>`;
+}
+
+/** The time in which a circuit was open or the host was in cooldown. Periods of several roles may overlap. */
+function openMsOf(periods: readonly BreakerPeriod[]): number {
+  let [openMs, endMs] = [0, Number.NEGATIVE_INFINITY];
+  const open = periods.filter(({ kind }) => kind !== "half_open");
+  for (const { fromMs, toMs } of open.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    openMs += Math.max(0, toMs - Math.max(fromMs, endMs));
+    endMs = Math.max(endMs, toMs);
+  }
+  return openMs;
 }
 
 /** Scaled to the longest wait of the host. */
@@ -52,13 +56,11 @@ function waitArea(waitMs: readonly number[], longestMs: number, { steps }: Axis)
   return html`<polygon class="area" points="0,${foot} ${line} ${steps},${foot}"/><polyline class="edge" points="${line}"/>`;
 }
 
-function band(
-  { kind, fromMs, toMs, about }: BreakerPeriod,
-  { fromMs: startMs, stepMs, steps }: Axis,
-): Markup | undefined {
+function band({ kind, fromMs, toMs, about }: BreakerPeriod, axis: Axis): Markup | undefined {
+  const { fromMs: startMs, stepMs, steps } = axis;
   const x = Math.max(0, (fromMs - startMs) / stepMs);
   // At least wide enough to be seen.
   const width = Math.max(Math.min(steps, (toMs - startMs) / stepMs) - x, steps / 400);
-  const tip = `${PERIOD_LABELS[kind]} (${about})\n${clockOf(fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
+  const tip = `${PERIOD_LABELS[kind]} (${about})\n${timeOn(axis, fromMs, 1000)} UTC, for ${durationOf(toMs - fromMs)}`;
   return html`<g class="step"><title>${tip}</title><rect class="${kind}" x="${round(x)}" y="${HEIGHT - BAND_HEIGHT}" width="${round(width)}" height="${BAND_HEIGHT}"/></g>`;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clockOf, countOf, durationOf, momentOf, percentOf, plainText } from "./number-text.ts";
+import { clockOf, countOf, durationOf, momentOf, percentOf, plainText, rateOf } from "./number-text.ts";
 
 test("durations use two units at most, and never 60 of a unit", () => {
   const said = [
@@ -34,6 +34,26 @@ test("small percentages keep their significant digits", () => {
     "100 %",
   ]);
   assert.equal(countOf(1_234_567), "1,234,567");
+});
+
+test("a percentage is rounded before its digits are chosen, and only nothing is 0 % and everything 100 %", () => {
+  assert.deepEqual([0.0999, 0.0994, 0.00996, 0.07, 0.9997, 0.994, 0.00001].map(percentOf), [
+    "10 %",
+    "9.9 %",
+    "1 %",
+    "7 %",
+    "> 99 %",
+    "99 %",
+    "< 0.01 %",
+  ]);
+});
+
+test("a rate below one per minute is given per hour", () => {
+  const hourMs = 3_600_000;
+  assert.deepEqual(
+    [rateOf(72, 71 * hourMs), rateOf(30, 3 * hourMs), rateOf(90, hourMs), rateOf(0, hourMs), rateOf(5, 0)],
+    ["1 per hour", "10 per hour", "2 per minute", "0 per hour", "0 per hour"],
+  );
 });
 
 test("times are UTC, with the precision of the steps, and an invalid time does not throw", () => {

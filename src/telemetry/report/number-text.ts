@@ -6,8 +6,20 @@ export function countOf(value: number): string {
 
 export function percentOf(share: number): string {
   const percent = share * 100;
-  const digits = percent === 0 || percent >= 10 || percent === Math.round(percent) ? 0 : percent >= 1 ? 1 : 2;
-  return `${percent.toFixed(digits)} %`;
+  const rounded = Number(percent.toFixed(percent >= 9.95 ? 0 : percent >= 0.995 ? 1 : 2));
+  if (rounded === 0 && percent > 0) return "< 0.01 %";
+  if (rounded === 100 && percent < 100) return "> 99 %";
+  return `${rounded} %`;
+}
+
+/** `12 per minute`; `3.5 per hour` if it is less than one per minute. */
+export function rateOf(count: number, durationMs: number): string {
+  const perHour = durationMs > 0 ? (count * 3_600_000) / durationMs : 0;
+  return perHour >= 60 ? `${countOf(perHour / 60)} per minute` : `${perHourText(perHour)} per hour`;
+}
+
+export function perHourText(perHour: number): string {
+  return perHour < 9.95 ? String(Number(perHour.toFixed(1))) : countOf(perHour);
 }
 
 /** `0 ms`, `340 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */

@@ -1,11 +1,11 @@
 import { type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import { CALL_OUTCOMES, type CallOutcome } from "../call-outcome.ts";
 import type { RunSummary } from "../summary/run-summary.ts";
-import type { RunTimeline } from "../summary/timeline.ts";
+import { CHARTED_HOSTS_MAX, type RunTimeline } from "../summary/timeline.ts";
 import { delayChart } from "./delay-chart.ts";
 import { hostStrip } from "./host-strip.ts";
 import { html, Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf, momentOf, percentOf } from "./number-text.ts";
+import { clockOf, countOf, durationOf, momentOf, percentOf, perHourText, rateOf } from "./number-text.ts";
 import { type Axis, axisLabels, OUTCOME_LABELS, type OutcomeCounts, stepsChart } from "./steps-chart.ts";
 import { STYLE } from "./style.ts";
 import { decisionsTable, hostsTable, keysTable, stepsTable } from "./tables.ts";
@@ -38,7 +38,6 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
   const axis: Axis = { fromMs, stepMs, steps: Math.max(1, timeline.hosts[0]?.waitMs.length ?? 1) };
   const overall = summed(timeline);
   const strips = timeline.hosts.slice(0, STRIPS_MAX);
-  const more = timeline.hosts.length - strips.length;
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -46,9 +45,7 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
 <body>${head(summary, skipped)}<main>${tiles(summary)}${new Markup(section)}
 <section><h2>Calls over time</h2><p class="note">Calls by outcome, one bar per ${durationOf(stepMs)}. Times are UTC.</p>${legend()}${stepsChart(overall, axis)}
 <details><summary>The same as a table</summary>${stepsTable(overall, axis)}</details></section>
-<section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${
-    more > 0 ? `Showing the ${STRIPS_MAX} hosts with the most calls; ${countOf(more)} more in the table below.` : ""
-  }</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis, summary))}<div class="host"><div></div>${axisLabels(axis)}</div></section>
+<section><h2>Hosts over time</h2><p class="note">Calls, longest wait (scaled per host), and periods with an open circuit or a cooldown. ${leftOut(summary, timeline)}</p>${legend()}${bandLegend()}${strips.map(host => hostStrip(host, axis))}<div class="host"><div></div>${axisLabels(axis)}</div></section>
 <section><h2>Wait times</h2><p class="note">Time in the queue before each attempt, and waits that ended without one: for rate limits, concurrency slots and open circuits together. ${
     summary.delayMs.isExact ? "" : "Percentiles are accurate to 1 %."
   }</p>${delayChart(summary.hosts)}</section>
@@ -63,11 +60,21 @@ export function reportPage(summary: RunSummary, timeline: RunTimeline, skipped: 
   return page.text;
 }
 
+/** Which hosts have no chart. */
+function leftOut({ hosts }: RunSummary, timeline: RunTimeline): string {
+  if (timeline.hosts.length <= STRIPS_MAX) return "";
+  const count = new Set(hosts.map(({ host }) => host)).size;
+  const shown = `Shown are the ${STRIPS_MAX} charts with the most calls; the run has ${countOf(count)} hosts.`;
+  return count > CHARTED_HOSTS_MAX
+    ? `${shown} Only the first ${CHARTED_HOSTS_MAX} hosts have a chart of their own.`
+    : shown;
+}
+
 function head(summary: RunSummary, skipped: SkippedCounts): Markup {
   const { runId, program, startedMs, endedMs, durationMs, hasEnded, dropped } = summary;
   const warnings = [
     dropped > 0
-      ? `${countOf(dropped)} events were dropped because the sink was slower than the events: all counts below are too low.`
+      ? `${countOf(dropped)} events were dropped, because the sink was slower than the events or a write failed: all counts below are too low.`
       : "",
     hasEnded ? "" : "This run has no end event: it is still running, or it was killed.",
     skipped.unreadable > 0 ? `${countOf(skipped.unreadable)} lines of the file could not be read.` : "",
@@ -80,10 +87,9 @@ function head(summary: RunSummary, skipped: SkippedCounts): Markup {
 }
 
 function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, durationMs }: RunSummary): Markup {
-  const perMinute = durationMs > 0 ? (calls * 60_000) / durationMs : 0;
   const tried = breaker.afterOpen.succeeded + breaker.afterOpen.failed;
   const figures: readonly (readonly [string, string])[] = [
-    [countOf(calls), `calls, ${countOf(perMinute)} per minute`],
+    [countOf(calls), `calls, ${rateOf(calls, durationMs)}`],
     [percentOf(cache.hitRate), `from the cache, ${countOf(cache.revalidated)} revalidated`],
     [durationOf(delayMs.p95), `p95 wait (median ${durationOf(delayMs.p50)})`],
     [
@@ -97,7 +103,7 @@ function tiles({ calls, cache, throttles, delayMs, breaker, limiter, outcomes, d
     ],
     [
       countOf(breaker.opens),
-      `openings, ${breaker.opensPerHour.toFixed(breaker.opensPerHour < 10 ? 1 : 0)} per hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} of first calls afterwards succeeded` : ""}`,
+      `openings, ${perHourText(breaker.opensPerHour)} per hour${tried > 0 ? `; ${percentOf(breaker.afterOpen.successRate)} of first calls afterwards succeeded` : ""}`,
     ],
     [durationOf(breaker.timeSavedMs), "saved by not calling hosts with an open circuit or a cooldown"],
   ];
@@ -126,7 +132,7 @@ function refusals({ breaker, limiter, topByBlocks }: RunSummary): Markup {
   return html`<section><h2>Calls refused locally</h2><p class="note">${
     all === 0
       ? "None."
-      : `${countOf(breaker.denied)} calls because a circuit was open or the host was in cooldown, ${countOf(limiter.blocked)} because they would have waited longer than max_delay_ms or maxWaitMs.`
+      : `${countOf(breaker.denied)} calls because a circuit was open or the host was in cooldown, ${countOf(limiter.blocked)} attempts because they would have waited longer than max_delay_ms or maxWaitMs.`
   }</p>${
     topByBlocks.length === 0
       ? undefined

@@ -52,18 +52,14 @@ export function bars(counts: OutcomeCounts, axis: Axis, height: number, waitMs?:
   return drawn;
 }
 
-function tip(
-  counts: OutcomeCounts,
-  { fromMs, stepMs }: Axis,
-  step: number,
-  waitMs: readonly number[] | undefined,
-): string {
+function tip(counts: OutcomeCounts, axis: Axis, step: number, waitMs: readonly number[] | undefined): string {
+  const { fromMs, stepMs } = axis;
   const lines = CALL_OUTCOMES.filter(outcome => (counts[outcome][step] ?? 0) > 0).map(
     outcome => `${countOf(counts[outcome][step] ?? 0)} ${OUTCOME_LABELS[outcome]}`,
   );
   const wait = waitMs?.[step] ?? 0;
   if (wait > 0) lines.push(`longest wait ${durationOf(wait)}`);
-  return [`${clockOf(fromMs + step * stepMs, stepMs)} UTC, ${durationOf(stepMs)}`, ...lines].join("\n");
+  return [`${timeOn(axis, fromMs + step * stepMs, stepMs)} UTC, ${durationOf(stepMs)}`, ...lines].join("\n");
 }
 
 /** The chart of all calls over time. */
@@ -78,14 +74,19 @@ export function stepsChart(counts: OutcomeCounts, axis: Axis): Markup {
   }<svg role="img" aria-label="${label}" viewBox="0 0 ${axis.steps} ${height}" height="${height}" preserveAspectRatio="none">${bars(counts, axis, height)}</svg></div>${axisLabels(axis)}`;
 }
 
-export function axisLabels({ fromMs, stepMs, steps }: Axis): Markup {
+export function axisLabels(axis: Axis): Markup {
+  const { fromMs, stepMs, steps } = axis;
   const marks = [0, 0.25, 0.5, 0.75, 1].map(share => fromMs + share * steps * stepMs);
   const spanMs = steps * stepMs;
   // The precision that makes all marks different.
   const grainMs = spanMs > 4 * DAY_MS ? DAY_MS : spanMs > 20 * 60_000 ? 60_000 : spanMs > 8000 ? 1000 : 1;
-  const needsDay = grainMs < DAY_MS && spanMs >= DAY_MS;
-  const text = (ms: number) => (needsDay ? momentOf(ms).slice(5, 16) : clockOf(ms, grainMs));
-  return html`<div class="clock" aria-hidden="true">${marks.map(mark => html`<span>${text(mark)}</span>`)}</div>`;
+  return html`<div class="clock" aria-hidden="true">${marks.map(mark => html`<span>${timeOn(axis, mark, grainMs)}</span>`)}</div>`;
+}
+
+/** A UTC time of the run with this precision. It has its day if the run is longer than one. */
+export function timeOn({ stepMs, steps }: Axis, ms: number, grainMs: number): string {
+  const needsDay = grainMs < DAY_MS && steps * stepMs >= DAY_MS;
+  return `${needsDay ? momentOf(ms).slice(5, 11) : ""}${clockOf(ms, grainMs)}`;
 }
 
 export function round(value: number): number {

@@ -1,8 +1,8 @@
 import { CALL_OUTCOMES } from "../call-outcome.ts";
 import type { DecisionSummary, HostSummary, KeySummary } from "../summary/run-summary.ts";
 import { html, type Markup } from "./markup.ts";
-import { clockOf, countOf, durationOf, percentOf } from "./number-text.ts";
-import { type Axis, OUTCOME_LABELS, type OutcomeCounts } from "./steps-chart.ts";
+import { countOf, durationOf, percentOf } from "./number-text.ts";
+import { type Axis, OUTCOME_LABELS, type OutcomeCounts, timeOn } from "./steps-chart.ts";
 
 /** Further rows are only in `--json`. */
 const ROWS_MAX = 200;
@@ -62,14 +62,15 @@ export function decisionsTable(rows: readonly DecisionSummary[]): Markup {
 }
 
 /** The steps of the chart; several steps per row when there are many. */
-export function stepsTable(counts: OutcomeCounts, { fromMs, stepMs, steps }: Axis): Markup {
+export function stepsTable(counts: OutcomeCounts, axis: Axis): Markup {
+  const { fromMs, stepMs, steps } = axis;
   const stepsPerRow = Math.ceil(steps / STEP_ROWS_MAX);
   const cells = Array.from({ length: Math.ceil(steps / stepsPerRow) }, (_, row) => {
     const from = row * stepsPerRow;
     const sums = CALL_OUTCOMES.map(outcome =>
       counts[outcome].slice(from, from + stepsPerRow).reduce((a, b) => a + b, 0),
     );
-    return [clockOf(fromMs + from * stepMs, stepMs), ...sums.map(countOf)];
+    return [timeOn(axis, fromMs + from * stepMs, stepMs), ...sums.map(countOf)];
   });
   return table(
     `Calls per ${durationOf(stepsPerRow * stepMs)}`,

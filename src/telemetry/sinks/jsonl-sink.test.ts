@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
-import { acquire, at, call, readJsonl } from "../../../test/telemetry/kit.ts";
+import { type TestContext, test } from "node:test";
+import { acquire, at, call, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { StoreError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -64,6 +64,71 @@ test("files that are rotated within one millisecond are read in their order", as
   );
 });
 
+test("after the clock was set back, rotation deletes the oldest files, and the files are read in their order", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  // The name of another program: it has no valid time.
+  const strange = `${file}.20269999T999999.999Z-000000`;
+  writeFileSync(strange, "kept");
+  const wallMs = Date.parse("2026-11-16T00:00:00Z");
+  for (const [run, startMs] of [wallMs + 3 * 86_400_000, wallMs].entries()) {
+    const sink = await jsonlSink(file, { maxBytes: 1024, keep: 2, time: new FakeTime({ wallMs: startMs }) });
+    for (let i = 0; i < 20; i += 1) {
+      sink.take(acquire(run * 20 + i, "host.example", "granted"));
+      await sink.flush?.();
+    }
+    await sink.close?.();
+  }
+  const times = (await readJsonl(file)).events.map(({ ts }) => ts - START_MS);
+  assert.equal((await jsonlFiles(file)).length, 3);
+  assert.deepEqual(
+    times,
+    Array.from(times, (_, i) => 40 - times.length + i),
+  );
+  assert.equal(readFileSync(strange, "utf8"), "kept");
+});
+
+/** Writes 30 events, of which a few fit into the file, one at a time. Returns the warnings. */
+async function writeMany(t: TestContext, file: string): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on("warning", onWarning);
+  t.after(() => process.off("warning", onWarning));
+  const sink = await jsonlSink(file, { maxBytes: 1024, keep: 1 });
+  for (let i = 0; i < 30; i += 1) {
+    sink.take(acquire(i, "host.example", "granted"));
+    await sink.flush?.();
+  }
+  await sink.close?.();
+  assert.equal(sink.dropped, 0);
+  return warnings;
+}
+
+test("a file that cannot be renamed grows on without a drop, with one warning", async t => {
+  // The name that it would get is too long.
+  const file = join(temporaryFolder("telemetry"), "t".repeat(240));
+  const warnings = await writeMany(t, file);
+  assert.equal((await readJsonl(file)).events.length, 30);
+  assert.equal(warnings.length, 1);
+  assert.match(
+    warnings[0] ?? "",
+    /^rotating the telemetry file .*t failed: ENAMETOOLONG.*; it may grow beyond maxBytes/,
+  );
+});
+
+test("a rotated file that cannot be deleted costs no event", async t => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const stuck = `${file}.20200101T000000.000Z-000000`;
+  mkdirSync(stuck);
+  const warnings = await writeMany(t, file);
+  assert.equal(warnings.length, 1);
+  rmdirSync(stuck);
+  const times = (await readJsonl(file)).events.map(({ ts }) => ts - START_MS);
+  assert.deepEqual(
+    times,
+    Array.from(times, (_, i) => 30 - times.length + i),
+  );
+});
+
 test("two sinks on one file lose nothing when it is rotated", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sinks = [
@@ -103,6 +168,22 @@ test("a file that was moved or deleted is created again", async () => {
   assert.equal((await readJsonl(file)).events.length, 1);
 });
 
+test("a relative path stays the same file when the program changes its working directory", async t => {
+  const [first, second] = [temporaryFolder("telemetry"), temporaryFolder("telemetry")];
+  const before = process.cwd();
+  t.after(() => process.chdir(before));
+  process.chdir(first);
+  const sink = await jsonlSink("telemetry.jsonl", { maxBytes: 1024, keep: 100 });
+  process.chdir(second);
+  for (let i = 0; i < 20; i += 1) {
+    sink.take(acquire(i, "host.example", "granted"));
+    await sink.flush?.();
+  }
+  await sink.close?.();
+  assert.deepEqual(readdirSync(second), []);
+  assert.equal((await readJsonl(join(first, "telemetry.jsonl"))).events.length, 20);
+});
+
 test("after a batch that was lost because the file could not be opened, the exit writes each later event once", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sink = await jsonlSink(file);
@@ -121,6 +202,20 @@ test("after a batch that was lost because the file could not be opened, the exit
     ["a-host-with-a-longer-name.example", "b.example", "telemetry_dropped"],
   );
   assert.equal(skipped.unreadable, 0);
+  await sink.close?.();
+});
+
+test("events that the exit has taken from a running write, and that it cannot write, are counted as dropped", async () => {
+  const sink = await jsonlSink("/dev/full");
+  for (let i = 0; i < 3; i += 1) sink.take(call(i, "a.example"));
+  const flushed = sink.flush?.();
+  // The write has taken the events, and waits for the state of the file.
+  await Promise.resolve();
+  await Promise.resolve();
+  sink.take(call(3, "a.example"));
+  sink.flushSync?.();
+  await flushed;
+  assert.equal(sink.dropped, 4);
   await sink.close?.();
 });
 

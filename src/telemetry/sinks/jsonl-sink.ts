@@ -1,6 +1,7 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
+import { redactedText } from "../../core/text/redaction.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
@@ -53,15 +54,17 @@ class JsonlWriter implements BatchWriter<number> {
   #bytes = 0;
   readonly #lines = new LineBuffer();
   #isWriting = false;
-  /** Lines that `write` has taken and not begun to write. */
+  /** Lines that `write` has taken and not begun to write. `writeSync` writes them if the process ends before that. */
   #notWritten: Buffer | undefined;
+  /** Why `writeSync` could not write the lines that it has taken from `write`. */
+  #syncError: unknown;
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
-  /** The time in the name of the last file that was rotated. */
-  #rotatedMs = 0;
+  #hasWarned = false;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
-    this.#path = path;
+    // The program may change its working directory later.
+    this.#path = resolve(path);
     this.#maxBytes = maxBytes;
     this.#keep = keep;
     this.#time = time;
@@ -86,28 +89,37 @@ class JsonlWriter implements BatchWriter<number> {
   }
 
   async write(items: readonly number[]): Promise<void> {
+    const lines = this.#takeLines(items);
     this.#isWriting = true;
+    this.#notWritten = lines;
     try {
-      await this.#writeLines(this.#takeLines(items));
+      await this.#prepareFile(lines.length).catch(error => {
+        // Otherwise `writeSync` has taken the lines, and its result counts.
+        if (this.#notWritten !== undefined) throw error;
+      });
+      if (this.#notWritten !== undefined) await this.#writeLines(lines);
+      else if (this.#syncError !== undefined) throw this.#syncError;
     } finally {
       this.#isWriting = false;
       // If the file could not be opened, the lines are lost: their memory is used for other lines now.
       this.#notWritten = undefined;
+      this.#syncError = undefined;
       this.#lines.release();
     }
   }
 
-  async #writeLines(lines: Buffer): Promise<void> {
-    this.#notWritten = lines;
+  /** Opens the file again if its path leads to another file, and rotates it if it would become too large. */
+  async #prepareFile(addedBytes: number): Promise<void> {
     const found = await ifExists(stat(this.#path, { bigint: true }));
     // Another process may have rotated the file, or a user deleted it.
     if (this.#file !== undefined && found?.ino !== this.#inode) await this.close();
     // Other processes may have written to it.
     else if (found !== undefined) this.#bytes = Number(found.size);
     if (this.#file === undefined) await this.open();
-    if (this.#bytes > 0 && this.#bytes + lines.length > this.#maxBytes) await this.#rotate();
-    // `writeSync` has written them while the file was opened or renamed.
-    if (this.#notWritten === undefined) return;
+    if (this.#bytes > 0 && this.#bytes + addedBytes > this.#maxBytes) await this.#rotate();
+  }
+
+  async #writeLines(lines: Buffer): Promise<void> {
     this.#notWritten = undefined;
     const file = this.#file;
     if (file === undefined) throw new Error(`${this.#path} was closed`);
@@ -124,21 +136,33 @@ class JsonlWriter implements BatchWriter<number> {
 
   /** Without rotation and without looking at the path again: the process is about to end. */
   writeSync(items: readonly number[]): void {
-    const lines = Buffer.concat([
-      ...(this.#notWritten === undefined ? [] : [this.#notWritten]),
-      this.#takeLines(items),
-    ]);
+    const taken = this.#notWritten;
+    const lines = this.#takeLines(items);
     this.#notWritten = undefined;
+    try {
+      if (taken !== undefined) this.#writeLinesSync(taken);
+    } catch (error) {
+      this.#syncError = error;
+    }
+    try {
+      this.#writeLinesSync(lines);
+    } finally {
+      if (!this.#isWriting) this.#lines.release();
+    }
+  }
+
+  #writeLinesSync(lines: Buffer): void {
     if (lines.length === 0) return;
     const fd = this.#file?.fd ?? openSync(this.#path, "a", 0o600);
     const bytes = this.#afterTornLine(lines);
     let written = 0;
     try {
       while (written < bytes.length) written += writeSync(fd, bytes, written);
+    } catch (error) {
+      throw new PartialWriteError(completeLines(bytes, written), error);
     } finally {
       this.#countWritten(bytes, written);
       if (this.#file === undefined) closeSync(fd);
-      if (!this.#isWriting) this.#lines.release();
     }
   }
 
@@ -161,15 +185,29 @@ class JsonlWriter implements BatchWriter<number> {
     await file?.close();
   }
 
-  /** Renames the file. The new name is unique, so several processes can rotate at once without losing events. */
+  /**
+   * Renames the file. The new name is unique, so several processes can rotate at once without losing events. If it
+   * fails, the events are written to the same file.
+   */
   async #rotate(): Promise<void> {
     await this.close();
-    // Names of the same millisecond would sort by their random digits.
-    this.#rotatedMs = Math.max(this.#time.wallMs(), this.#rotatedMs + 1);
-    await ifExists(rename(this.#path, rotatedName(this.#path, this.#rotatedMs)));
-    const rotated = await rotatedFiles(this.#path);
-    for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
+    try {
+      await ifExists(rename(this.#path, await rotatedName(this.#path, this.#time.wallMs())));
+      const rotated = await rotatedFiles(this.#path);
+      for (const old of rotated.slice(0, Math.max(0, rotated.length - this.#keep))) await ifExists(unlink(old));
+    } catch (error) {
+      this.#warnNotRotated(error);
+    }
     await this.open();
+  }
+
+  #warnNotRotated(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(
+      `rotating the telemetry file ${this.#path} failed: ${redactedText(messageOf(error))}; it may grow beyond maxBytes, and more files than keep may stay`,
+      "DocstokgWarning",
+    );
   }
 }
 

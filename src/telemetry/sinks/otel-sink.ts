@@ -1,4 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
+import { gaugeOf } from "../gauges.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import {
   checkPrefix,
@@ -7,6 +8,7 @@ import {
   labelsOf,
   METRICS,
   type MetricName,
+  type MetricOf,
   type MetricRecorder,
   type MetricSpec,
 } from "../metrics.ts";
@@ -39,7 +41,6 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
   const removeCallbacks: (() => void)[] = [];
   let hub: GaugeSource | undefined;
   let owner: SinkOwner | undefined;
-  const gauges = { http_in_flight: "inFlight", http_waiting: "waiting" } as const;
   for (const [name, { kind, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
     const description = about;
     const exported = exportedName(name, prefix);
@@ -55,10 +56,9 @@ export async function otelSink({ propagate = true, prefix }: OtelSinkOptions = {
       const advice = { explicitBucketBoundaries: DELAY_BUCKETS_S };
       histograms.set(name, meter.createHistogram(exported, { description, unit: "s", advice }));
     } else {
-      const field = gauges[name as keyof typeof gauges];
       const gauge = meter.createObservableGauge(exported, { description });
       const read = (result: { observe(value: number): void }) => {
-        if (hub !== undefined) result.observe(hub.snapshot()[field]);
+        if (hub !== undefined) result.observe(gaugeOf(name as MetricOf<"gauge">, hub));
       };
       gauge.addCallback(read);
       removeCallbacks.push(() => gauge.removeCallback(read));

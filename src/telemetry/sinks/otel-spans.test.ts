@@ -15,7 +15,9 @@ import { type OtelSinkOptions, otelSink } from "./otel-sink.ts";
 async function traced(t: TestContext, options: TestHubOptions & { readonly otel?: OtelSinkOptions } = {}) {
   const { otel, ...hubOptions } = options;
   const exporter = new InMemorySpanExporter();
-  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
+  const processor = new SimpleSpanProcessor(exporter);
+  const started = t.mock.method(processor, "onStart").mock;
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [processor] }));
   context.setGlobalContextManager(new StorageContextManager());
   const telemetry = createTelemetry({ sinks: [await otelSink(otel)] });
   const hub = await hubFor(t, { ...hubOptions, telemetry: [telemetry.listener] });
@@ -28,7 +30,7 @@ async function traced(t: TestContext, options: TestHubOptions & { readonly otel?
   const spans = () => exporter.getFinishedSpans();
   const calls = () => spans().filter(({ kind, name }) => kind === SpanKind.INTERNAL && name.startsWith("docstokg "));
   const attempts = () => spans().filter(({ kind }) => kind === SpanKind.CLIENT);
-  return { hub, spans, calls, attempts };
+  return { hub, telemetry, spans, calls, attempts, started: () => started.callCount() };
 }
 
 test("each call belongs to the span in which it was made, however the calls end", async t => {
@@ -203,4 +205,40 @@ test("closing ends the span of a call that has ended only once, also if one of i
   await sink.close?.();
   assert.deepEqual(errors, []);
   assert.equal(attempts().length, 1);
+});
+
+test("once the telemetry closes, no call and no retry starts a span or sends a traceparent", async t => {
+  const held = Promise.withResolvers<ServerResponse>();
+  const server = await serve(t, (_, response, number) => {
+    if (number === 1) held.resolve(response);
+    else response.end();
+  });
+  const { hub, telemetry, spans, started } = await traced(t, { cache: false, retry: { baseMs: 1 } });
+  const retried = hub.request(server.origin);
+  const response = await held.promise;
+  await telemetry.close();
+  response.writeHead(503).end();
+  await (await retried).body.text();
+  await (await hub.request(server.origin)).body.text();
+  assert.deepEqual(
+    server.requests.map(({ headers }) => headers["traceparent"] !== undefined),
+    [true, false, false],
+  );
+  // The call and its first attempt, which the close has ended.
+  assert.deepEqual([started(), spans().length], [2, 2]);
+});
+
+test("a sink that is closed traces no call, also without a telemetry", async t => {
+  const { started } = await traced(t);
+  const sink = await otelSink();
+  await sink.close?.();
+  const origin = "https://a.example";
+  const traceOfCall = sink.tracer?.callStarted({
+    callId: "1",
+    method: "GET",
+    host: "a.example",
+    origin,
+    isBackground: false,
+  });
+  assert.deepEqual([traceOfCall, started()], [undefined, 0]);
 });

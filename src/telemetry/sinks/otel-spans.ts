@@ -13,6 +13,7 @@ interface OpenCall {
 }
 
 const NO_HEADERS: readonly string[] = [];
+const NO_SPAN: AttemptTrace = { headers: NO_HEADERS, movedTo: () => undefined, dropped: () => undefined };
 /** The methods that the semantic conventions list. `http.request.method` must be `_OTHER` for any other method. */
 const METHODS: ReadonlySet<string> = new Set("CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE".split(" "));
 
@@ -26,6 +27,8 @@ export class OtelSpans implements Tracer {
   readonly #propagates: boolean;
   /** One entry per call that is running: bounded by the calls of the hub. */
   readonly #calls = new Map<string, OpenCall>();
+  /** No event ends a span any more. */
+  #isClosed = false;
 
   constructor(api: OpenTelemetry, propagates: boolean) {
     this.#api = api;
@@ -33,7 +36,8 @@ export class OtelSpans implements Tracer {
     this.#propagates = propagates;
   }
 
-  callStarted({ callId, method, host, isBackground }: StartedCall): CallTrace {
+  callStarted({ callId, method, host, isBackground }: StartedCall): CallTrace | undefined {
+    if (this.#isClosed) return undefined;
     const { context, trace, SpanKind } = this.#api;
     const parent = context.active();
     const attributes = { ...methodAttributes(method), "server.address": host, "docstokg.background": isBackground };
@@ -51,6 +55,7 @@ export class OtelSpans implements Tracer {
 
   /** Ends the spans of calls whose end will not be seen. */
   close(): void {
+    this.#isClosed = true;
     for (const { span, attempts, hasEnded } of this.#calls.values()) {
       for (const attempt of attempts.values()) attempt.end();
       if (!hasEnded) span.end();
@@ -59,6 +64,7 @@ export class OtelSpans implements Tracer {
   }
 
   #attemptStarted(call: OpenCall, within: Context, { attempt, method, origin }: StartedAttempt): AttemptTrace {
+    if (this.#isClosed) return NO_SPAN;
     const { trace, SpanKind } = this.#api;
     const attributes = { ...methodAttributes(method), ...serverAttributes(origin) };
     const span = this.#maker.startSpan(attemptName(method), { kind: SpanKind.CLIENT, attributes }, within);

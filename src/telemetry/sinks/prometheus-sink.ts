@@ -2,6 +2,7 @@
 import type { RegistryContentType } from "prom-client";
 import { ConfigError } from "../../errors.ts";
 import type { StartedCall } from "../../http/tracing.ts";
+import { gaugeOf } from "../gauges.ts";
 import { MetricCollector } from "../metric-collector.ts";
 import {
   checkPrefix,
@@ -10,6 +11,7 @@ import {
   labelsOf,
   METRICS,
   type MetricName,
+  type MetricOf,
   type MetricRecorder,
   type MetricSpec,
 } from "../metrics.ts";
@@ -124,10 +126,6 @@ function registerMetrics(
 ) {
   const counters = new Map<MetricName, InstanceType<typeof Counter>>();
   const histograms = new Map<MetricName, InstanceType<typeof Histogram>>();
-  const gauges = {
-    http_in_flight: () => hub()?.snapshot().inFlight,
-    http_waiting: () => hub()?.snapshot().waiting,
-  };
   for (const [name, { kind, labels, about }] of Object.entries(METRICS) as [MetricName, MetricSpec][]) {
     const config = { name: exportedName(name, prefix), help: about, labelNames: labels, registers: [registry] };
     if (name === "telemetry_dropped_total") {
@@ -143,11 +141,11 @@ function registerMetrics(
     else if (kind === "histogram")
       histograms.set(name, new Histogram({ ...config, buckets: DELAY_BUCKETS_S, enableExemplars }));
     else {
-      const read = gauges[name as keyof typeof gauges];
       new Gauge({
         ...config,
         collect() {
-          this.set(read() ?? 0);
+          const source = hub();
+          this.set(source === undefined ? 0 : gaugeOf(name as MetricOf<"gauge">, source));
         },
       });
     }

@@ -28,7 +28,7 @@ export function saveSummary(db: DatabaseSync, summary: RunSummary, json: string)
   );
 }
 
-/** The same text as JSON.stringify, in steps: a run with thousands of hosts has megabytes of it. */
+/** The summary as JSON with `hosts` and `keys` at its end, made in steps: a run with thousands of hosts has megabytes of it. */
 export function* summaryJson({ hosts, keys, ...rest }: RunSummary): Generator<void, string, void> {
   let json = JSON.stringify(rest).slice(0, -1);
   for (const [name, rows] of [

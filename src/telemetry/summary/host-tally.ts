@@ -4,7 +4,7 @@ import { HostRow } from "./host-row.ts";
 import { KeyRow } from "./key-row.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
 
-/** Further hosts and keys are counted in one row. */
+/** Further hosts and keys are counted in one row for each role. */
 const ROWS_MAX = 20_000;
 
 /** Records the counts by host and role, and by key and role. */

@@ -23,12 +23,15 @@ const PERIODS_MAX = 1000;
 export class HostTrack {
   readonly host: string;
   calls = 0;
+  throttles = 0;
   readonly outcomes = Object.fromEntries(CALL_OUTCOMES.map(outcome => [outcome, new Float64Array(STEPS)])) as Record<
     CallOutcome,
     Float64Array
   >;
   readonly waitMs = new Float64Array(STEPS);
   readonly periods: BlockerPeriod[] = [];
+  /** The last period of each blocker, if it is kept. */
+  readonly #last = new Map<string, BlockerPeriod>();
 
   constructor(host: string) {
     this.host = host;
@@ -43,22 +46,21 @@ export class HostTrack {
   /** Adds a period, and ends the current one of the same blocker. */
   addPeriod(period: BlockerPeriod): void {
     this.end(period.blocker, period.fromMs);
-    if (this.periods.length < PERIODS_MAX) this.periods.push(period);
+    if (this.periods.length < PERIODS_MAX) {
+      this.periods.push(period);
+      this.#last.set(period.blocker, period);
+    } else this.#last.delete(period.blocker);
   }
 
   end(blocker: string, atMs: number): void {
-    const last = this.#lastOf(blocker);
+    const last = this.#last.get(blocker);
     if (last !== undefined && last.toMs > atMs) last.toMs = Math.max(last.fromMs, atMs);
   }
 
   /** The current period of the blocker ends at another time, later or earlier. */
   moveEnd(blocker: string, untilMs: number): void {
-    const last = this.#lastOf(blocker);
+    const last = this.#last.get(blocker);
     if (last !== undefined) last.toMs = Math.max(last.fromMs, untilMs);
-  }
-
-  #lastOf(blocker: string): BlockerPeriod | undefined {
-    return this.periods.findLast(period => period.blocker === blocker);
   }
 }
 

@@ -18,7 +18,7 @@ const SUMMED = ["calls", "refreshes", "attempts", "connectFailures", "answers429
 
 /**
  * Summarizes the events of one run, which must come in the order of their times. The memory grows with the number of hosts
- * and not with the number of events; hosts beyond 20,000 share one row, and waits are bounded by `Distribution`.
+ * and not with the number of events; hosts beyond 20,000 share one row for each role, and waits are bounded by `Distribution`.
  */
 export class RunTally {
   readonly #runId: string;

@@ -67,6 +67,20 @@ test("a cooldown in the timeline ends with the shorter one that is left when an 
   );
 });
 
+test("a period beyond those that are kept changes none of them", () => {
+  const host = "a.example";
+  const tally = new RunTally(RUN);
+  for (let i = 0; i < 1010; i += 1) {
+    const [ms, until] = [i * 20_000, START_MS + i * 20_000 + 1000];
+    tally.take(at(ms, "breaker_cooldown_set", { host, until, reason: "retry-after" }));
+    tally.take(at(ms + 500, "breaker_cooldown_set", { host, until: until + 500, reason: "retry-after" }));
+  }
+  tally.take(at(1010 * 20_000, "run_ended", {}));
+  const periods = tally.timeline().hosts[0]?.periods ?? [];
+  assert.equal(periods.length, 1000);
+  assert.ok(periods.every(({ fromMs, toMs }) => toMs - fromMs === 1500));
+});
+
 test("an operator's order for one role ends without ending the cooldown of its host", () => {
   const host = "a.example";
   const tally = new RunTally(RUN);

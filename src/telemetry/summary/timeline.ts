@@ -10,6 +10,8 @@ import { OTHER_HOSTS } from "./other-hosts.ts";
 export interface HostTimeline {
   readonly host: string;
   readonly calls: number;
+  /** Answers with status 429 or 503, every attempt counted. */
+  readonly throttles: number;
   readonly outcomes: Readonly<Record<CallOutcome, readonly number[]>>;
   /** The longest wait in each step: of attempts that ended in it, and of calls that ended without one. */
   readonly waitMs: readonly number[];
@@ -25,7 +27,7 @@ export interface RunTimeline {
 
 const FIRST_STEP_MS = 50;
 /** Further hosts are charted together. */
-const HOSTS_MAX = 256;
+export const CHARTED_HOSTS_MAX = 256;
 
 /** Collects the timelines of all hosts. The steps double when a run gets too long for them. */
 export class TimelineTally {
@@ -55,6 +57,7 @@ export class TimelineTally {
       }
       case "http_attempt":
         this.#addWait(event.host, ts, queueWaitMs(event));
+        if (event.status === 429 || event.status === 503) this.#track(event.host).throttles += 1;
         return;
       case "breaker_cooldown_set": {
         const blocker = cooldownBlocker(event);
@@ -78,9 +81,10 @@ export class TimelineTally {
   timeline(): RunTimeline {
     const fromMs = this.#fromMs ?? 0;
     const steps = Math.min(STEPS, Math.floor((this.#lastMs - fromMs) / this.#stepMs) + 1);
-    const hosts = Array.from(this.#tracks.values(), ({ host, calls, outcomes, waitMs, periods }) => ({
+    const hosts = Array.from(this.#tracks.values(), ({ host, calls, throttles, outcomes, waitMs, periods }) => ({
       host,
       calls,
+      throttles,
       outcomes: Object.fromEntries(
         CALL_OUTCOMES.map(outcome => [outcome, Array.from(outcomes[outcome].subarray(0, steps))]),
       ) as Record<CallOutcome, number[]>,
@@ -116,7 +120,7 @@ export class TimelineTally {
   #track(host: string): HostTrack {
     const known = this.#tracks.get(host);
     if (known !== undefined) return known;
-    if (this.#tracks.size >= HOSTS_MAX && host !== OTHER_HOSTS) return this.#track(OTHER_HOSTS);
+    if (this.#tracks.size >= CHARTED_HOSTS_MAX && host !== OTHER_HOSTS) return this.#track(OTHER_HOSTS);
     const made = new HostTrack(host);
     this.#tracks.set(host, made);
     return made;

@@ -47,7 +47,7 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
   ];
   const acquired = eventsOfType(events, "ratelimit.acquire").filter(event => event.key === host);
   const recorded = (kind: string) => attempts.filter(({ breaker_recorded }) => breaker_recorded === kind).length;
-  const waitedMs = sum(attempts, queueMs);
+  const ended = eventsOfType(events, "http_request").filter(event => event.final_host === host);
   return [
     [
       `${host}: requests`,
@@ -118,16 +118,15 @@ function hostEntries(host: string, ledger: Ledger, report: RunSummary, db: Datab
     ],
     [
       `${host}: waits in ms`,
-      [
-        "events",
-        waitedMs +
-          sum(
-            eventsOfType(events, "http_request").filter(event => event.final_host === host),
-            unsentMs,
-          ),
-      ],
+      ["events", sum(attempts, queueMs) + sum(ended, event => event.unsent_wait_ms)],
       ["report", row?.delayMs.total ?? 0],
       ["metrics", metric(metrics, "rate_delay_seconds_sum", { host }) * 1000],
+    ],
+    [
+      `${host}: waits for slots in ms`,
+      ["events", sum(attempts, event => event.slot_wait_ms) + sum(ended, event => event.unsent_slot_wait_ms)],
+      ["report", row?.slotWaitMs ?? 0],
+      ["metrics", metric(metrics, "rate_concurrency_wait_seconds_sum", { host }) * 1000],
     ],
   ];
 }
@@ -142,7 +141,7 @@ function totalEntries(ledger: Ledger, report: RunSummary, db: DatabaseSync): rea
     [
       "waits in ms",
       ["calls", sum(all, event => event.rate_delay_ms)],
-      ["attempts and waits without one", sum(attempts, queueMs) + sum(all, unsentMs)],
+      ["attempts and waits without one", sum(attempts, queueMs) + sum(all, event => event.unsent_wait_ms)],
     ],
     [
       "background refreshes",
@@ -193,10 +192,6 @@ function freshAfterRedirects(events: readonly TelemetryEvent[]): number {
 
 function queueMs(event: EventOf<"http_attempt">): number {
   return event.rate_wait_ms + event.slot_wait_ms + event.breaker_wait_ms + event.jitter_wait_ms;
-}
-
-function unsentMs(event: EventOf<"http_request">): number {
-  return event.unsent_wait_ms;
 }
 
 function sum<Item>(items: readonly Item[], read: (item: Item) => number): number {
