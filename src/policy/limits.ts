@@ -37,6 +37,7 @@ import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceMembers } from "./service-members.ts";
 import { isServiceName, serviceName, tierName, withoutTier } from "./service-name.ts";
 import { Tiers } from "./tiers.ts";
+import { splitAtPath } from "./url-path.ts";
 
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
 
@@ -281,11 +282,6 @@ function routeIn({ name, rolePolicies, above }: ScopeBudgets, role: Role, host: 
 
 function hasKeys(limits: object | undefined): boolean {
   return limits !== undefined && Object.keys(limits).length > 0;
-}
-
-function splitAtPath(text: string): readonly [host: string, path: string | undefined] {
-  const slash = text.indexOf("/");
-  return slash < 0 ? [text, undefined] : [text.slice(0, slash), text.slice(slash)];
 }
 
 function aimdPolicy(options: ParsedAimd): AimdPolicy {
