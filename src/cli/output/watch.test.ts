@@ -104,6 +104,21 @@ test("a watch ends with 0 when its reader closes stdout", async () => {
   assert.equal(time.armedTimers, 0);
 });
 
+test("Ctrl-C ends a watch whose store does not answer, and a later answer or error is not printed", async () => {
+  for (const isFailing of [false, true]) {
+    const { time, written, stderrTexts, begin, interrupt } = startScenario();
+    const answer = Promise.withResolvers<string>();
+    const ended = begin(() => answer.promise);
+    await time.advance(0);
+    interrupt();
+    assert.equal(await ended, 130);
+    if (isFailing) answer.reject(new RangeError("closed"));
+    else answer.resolve("late\n");
+    await time.advance(1000);
+    assert.deepEqual([written, stderrTexts, time.armedTimers], [[], [], 0]);
+  }
+});
+
 test("a store error is printed, and the next refresh tries again", async () => {
   const { time, written, begin, interrupt } = startScenario({ isTTY: false });
   let isAway = true;
