@@ -6,7 +6,7 @@ import type { Io } from "../program.ts";
 import { watch } from "./watch.ts";
 
 /** A watch on a terminal with ten lines that can be interrupted. */
-function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
+function startScenario({ isTTY = true, isJson = false, columns = 20, rows = 10 } = {}) {
   const time = new FakeTime();
   const written: string[] = [];
   const stderrTexts: string[] = [];
@@ -15,7 +15,7 @@ function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
   const io: Io = {
     argv: [],
     env: {},
-    stdout: { write: text => written.push(text), isTTY, columns: 20, rows },
+    stdout: { write: text => written.push(text), isTTY, columns, rows },
     stderr: { write: text => stderrTexts.push(text) },
     time,
     outputClosed: closed.signal,
@@ -72,6 +72,16 @@ test("a text higher than the terminal is cut, because it could not be replaced",
   await time.advance(1000);
   assert.equal(written[0], "1\x1b[K\n2\x1b[K\n3\x1b[K\n4\x1b[K\n… and 3 more lines\x1b[K\n\x1b[J");
   assert.ok(written[1]?.startsWith("\r\x1b[5A"));
+  interrupt();
+  await ended;
+});
+
+test("a terminal that reports no size counts as one of 80 columns and 24 rows", async () => {
+  const { time, written, begin, interrupt } = startScenario({ columns: 0, rows: 0 });
+  const ended = begin(async () => `${"x".repeat(81)}\n`);
+  await time.advance(1000);
+  assert.equal(written[0], `${"x".repeat(81)}\x1b[K\n\x1b[J`);
+  assert.ok(written[1]?.startsWith("\r\x1b[2A"));
   interrupt();
   await ended;
 });
