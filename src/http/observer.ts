@@ -2,6 +2,7 @@ import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status
 import type { BreakerRecord } from "../core/breaker/breaker-record.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { loadPublishedPolicy, type PublishedPolicy } from "../policy/published-policy.ts";
+import type { Role } from "../policy/roles.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
 import { POLICY_PREFIX, PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
 import { HOST_RECORDS, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
@@ -15,6 +16,14 @@ export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly process
 export interface RunningPolicy {
   readonly policy: LoadedPolicy;
   readonly processes: readonly RunningProcess[];
+}
+
+/** An operator's order in the store that holds the calls to a host or service. */
+export interface RecordedHold {
+  readonly unit: string;
+  /** As it is stored. */
+  readonly reason: string;
+  readonly remainingMs: number;
 }
 
 /** What running processes have written to the store that they share (law S6). Reads only. */
@@ -39,6 +48,18 @@ export class Observer {
     const name = hostRecordName(canonicalUnit(host));
     const { record, nowUs } = await this.#records.read<BreakerRecord>(name);
     return sharedStatusOf(name, record, nowUs);
+  }
+
+  /** The order that holds the calls of a role to these hosts and services: of several, the one that ends last. */
+  async hold(units: readonly string[], role: Role): Promise<RecordedHold | undefined> {
+    const found = await Promise.all(
+      [...new Set(units)].map(async unit => {
+        const { record, nowUs } = await this.#records.read<BreakerRecord>(hostRecordName(canonicalUnit(unit)));
+        const { untilUs = 0, reason = "" } = record?.holds?.[role] ?? {};
+        return { unit, reason, remainingMs: Math.ceil((untilUs - nowUs) / 1000) };
+      }),
+    );
+    return found.filter(({ remainingMs }) => remainingMs > 0).toSorted((a, b) => b.remainingMs - a.remainingMs)[0];
   }
 
   async processes(): Promise<readonly RunningProcess[]> {
