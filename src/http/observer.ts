@@ -69,6 +69,12 @@ export class Observer {
     );
   }
 
+  /** The policy that processes with this `configHash` have published; undefined if it is too large for that. */
+  async policy(hash: string): Promise<LoadedPolicy | undefined> {
+    const { record } = await this.#records.read<PublishedPolicy>(POLICY_PREFIX + hash);
+    return record && loadPublishedPolicy(record);
+  }
+
   /**
    * The policies of the running processes, the one with the most recent status first. A policy that is too large to be
    * published is missing.
@@ -80,8 +86,7 @@ export class Observer {
     );
     const found = await Promise.all(
       Array.from(byHash, async ([hash, processes]) => {
-        const { record } = await this.#records.read<PublishedPolicy>(POLICY_PREFIX + hash);
-        const policy = record && loadPublishedPolicy(record);
+        const policy = await this.policy(hash);
         return policy === undefined ? [] : [{ policy, processes }];
       }),
     );
