@@ -40,6 +40,8 @@ export interface KeyFact
     Pick<KeySnapshot, "estimatedWaitMs" | "constraint" | "multiplier" | "guardMs" | "shape">,
     Partial<Pick<KeySnapshot, "hold" | "order" | "totalOrder">> {
   readonly decidedBy?: DecidedBy | null;
+  /** Whether `maxConcurrent` is for all processes together. @default false: each process has as many slots of its own */
+  readonly sharesSlots?: boolean;
 }
 
 /** The keys of one process, and how old their state is. */
@@ -69,7 +71,7 @@ export function hostStates(
       const shown = before.get(snapshot.key)?.keys.find(({ role }) => role === snapshot.role);
       const state = keyState(snapshot, ageMs, nowMs, shown);
       const known = roles.get(snapshot.role);
-      roles.set(snapshot.role, known === undefined ? state : merged(known, state));
+      roles.set(snapshot.role, known === undefined ? state : merged(known, state, snapshot.sharesSlots === true));
     }
   }
   const shownName = ({ kind, name }: BreakerFacts) => (kind === "resolver" ? `resolver ${name}` : name);
@@ -169,8 +171,8 @@ function orderState(order: LimitOrderSnapshot, ageMs: number, nowMs: number, bef
   return { limits, reason, by, isLooser, policyLimits, untilMs };
 }
 
-/** One key in two processes: usage is added up, and the other fields have the worse value. */
-function merged(a: KeyState, b: KeyState): KeyState {
+/** One key in two processes: usage and slots are added up, and the other fields have the worse value. */
+function merged(a: KeyState, b: KeyState, sharesSlots: boolean): KeyState {
   const later = b.newCallMs > a.newCallMs ? b : a;
   return {
     role: a.role,
@@ -178,7 +180,7 @@ function merged(a: KeyState, b: KeyState): KeyState {
     acquired: a.acquired + b.acquired,
     refused: a.refused + b.refused,
     inFlight: a.inFlight + b.inFlight,
-    maxConcurrent: least(a.maxConcurrent, b.maxConcurrent),
+    maxConcurrent: sharesSlots ? least(a.maxConcurrent, b.maxConcurrent) : sum(a.maxConcurrent, b.maxConcurrent),
     waiting: a.waiting + b.waiting,
     newCallMs: later.newCallMs,
     limitedBy: later.limitedBy ?? a.limitedBy ?? b.limitedBy,
@@ -206,6 +208,11 @@ function mergedWindows(a: readonly WindowState[], b: readonly WindowState[]): re
 
 function least(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b);
+}
+
+/** Null if one of them has no limit. */
+function sum(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
 }
 
 function closedStatus(name: string): BreakerFacts {

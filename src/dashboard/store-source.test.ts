@@ -18,8 +18,7 @@ function startStore() {
       record: { next, keepUntilUs: nowUs + PROCESS_RECORD_US },
       result: undefined,
     }));
-  const publish = async (id: string, configHash: string, windowFailures = 0) => {
-    const host = `${id}.example`;
+  const publish = async (id: string, configHash: string, windowFailures = 0, host = `${id}.example`) => {
     const constraint = { kind: "window", owner: host, limit: "1/HOUR" } as const;
     const keys = [key(host, { constraint, estimatedWaitMs: 60_000 })];
     const hosts = windowFailures === 0 ? [] : [{ host, windowFailures }];
@@ -50,6 +49,21 @@ test("the source of a limit is that of the policy of its process, or of the comm
   assert.equal(before["c.example"], "built-in default");
   await publishPolicy("3", { DOCSTOKG_RLIMITS: "c.example:metadata=rates:1/HOUR" });
   assert.equal((await shown())["c.example"], "DOCSTOKG_RLIMITS");
+});
+
+test("requests in flight are shown with the slots of all processes, or those that they share", async () => {
+  const { time, observer, publish, publishPolicy } = startStore();
+  const policy = await loadPolicy({ env: {} });
+  const source = new StoreSource({ observer, operator: undefined, policy, storeName: "x", time });
+  await publishPolicy("1", { DOCSTOKG_RLIMITS: "a.example:metadata=max_concurrent:100" });
+  await publishPolicy("2", { DOCSTOKG_RLIMITS: "a.example:metadata=max_concurrent:100,shared:true" });
+  const slots = async (hash: string) => {
+    await publish("a", hash);
+    await publish("a2", hash, 0, "a.example");
+    return (await source.read()).hosts[0]?.keys[0]?.maxConcurrent;
+  };
+  assert.equal(await slots("1"), 200);
+  assert.equal(await slots("2"), 100);
 });
 
 test("recent failures are counted as long as the rolling window of the processes is", async () => {

@@ -2,6 +2,7 @@ import { breakerRows } from "../http/breaker-rows.ts";
 import type { Observer, RunningProcess } from "../http/observer.ts";
 import type { Operator } from "../http/operator.ts";
 import { processRow } from "../http/process-row.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
@@ -65,7 +66,11 @@ export class StoreSource implements DashboardSource {
     const nowMs = time.wallMs();
     const [newest] = running.toSorted((a, b) => b.writtenMs - a.writtenMs);
     const { windowUs } = policyOf(newest).policy.breakers.resolved.rollingWindow;
-    const rows = running.map(process => processRow(process, nowMs, policyOf(process).settings));
+    const rows = running.map(process => {
+      const { policy, settings } = policyOf(process);
+      const { keys, ageMs } = processRow(process, nowMs, settings);
+      return { ageMs, keys: keys.map(key => ({ ...key, sharesSlots: sharesSlots(policy, key) })) };
+    });
     const hosts = hostStates(
       breakerRows(statuses, running, { wallMs: nowMs, windowUs }),
       rows,
@@ -121,6 +126,10 @@ export class StoreSource implements DashboardSource {
     }
     this.#counts = counts;
   }
+}
+
+function sharesSlots({ ratelimits }: LoadedPolicy, { key, role }: KeySnapshot): boolean {
+  return ratelimits.resolved.routeByName(key, role)?.roleBudget.sharesSlots === true;
 }
 
 interface RequestCounts {
