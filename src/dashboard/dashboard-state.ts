@@ -95,6 +95,8 @@ export interface HostState {
   readonly reason: string | null;
   /** When every role may be called again. */
   readonly untilMs: number | null;
+  /** In cooldown, which refuses every role. */
+  readonly isCooling: boolean;
   /** Failures in the rolling window. */
   readonly windowFailures: number;
   readonly circuits: readonly CircuitRowState[];

@@ -30,6 +30,7 @@ function breaker(name: string, known: Partial<BreakerFacts> = {}): BreakerFacts 
     state: "closed",
     reason: null,
     remainingMs: 0,
+    isCooling: false,
     windowFailures: 0,
     circuits: [],
     ...known,

@@ -21,6 +21,8 @@ export interface BreakerFacts {
   readonly state: CircuitStateName;
   readonly reason: string | null | undefined;
   readonly remainingMs: number;
+  /** In cooldown, which refuses every role. */
+  readonly isCooling: boolean;
   readonly windowFailures: number;
   readonly circuits: readonly {
     readonly name: string;
@@ -91,7 +93,7 @@ function hostState(
   nowMs: number,
   before: HostState | undefined,
 ): HostState {
-  const { name, kind, state, reason, remainingMs, windowFailures } = breaker;
+  const { name, kind, state, reason, remainingMs, isCooling, windowFailures } = breaker;
   const circuits = breaker.circuits.map((circuit): CircuitRowState => {
     const known = before?.circuits.find(({ role }) => role === circuit.name);
     return {
@@ -108,6 +110,7 @@ function hostState(
     state,
     reason: reason ? breakerReasonText(reason) : null,
     untilMs: instantOf(remainingMs, nowMs, before?.untilMs),
+    isCooling,
     windowFailures,
     circuits,
     keys: keys.toSorted((a, b) => ROLE_ORDER.indexOf(a.role) - ROLE_ORDER.indexOf(b.role)),
@@ -216,5 +219,6 @@ function sum(a: number | null, b: number | null): number | null {
 }
 
 function closedStatus(name: string): BreakerFacts {
-  return { kind: "host", name, state: "closed", reason: null, remainingMs: 0, windowFailures: 0, circuits: [] };
+  const noFailures = { remainingMs: 0, isCooling: false, windowFailures: 0, circuits: [] };
+  return { kind: "host", name, state: "closed", reason: null, ...noFailures };
 }

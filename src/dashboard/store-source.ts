@@ -71,8 +71,12 @@ export class StoreSource implements DashboardSource {
       const { keys, ageMs } = processRow(process, nowMs, settings);
       return { ageMs, keys: keys.map(key => ({ ...key, sharesSlots: sharesSlots(policy, key) })) };
     });
+    const breakers = breakerRows(statuses, running, { wallMs: nowMs, windowUs }).map(row => ({
+      ...row,
+      isCooling: row.cooldownMs > 0,
+    }));
     const hosts = hostStates(
-      breakerRows(statuses, running, { wallMs: nowMs, windowUs }),
+      breakers,
       rows,
       nowMs,
       this.#seen?.hosts,
