@@ -191,7 +191,7 @@ export interface WorkHistoryState {
 /** The works of a run of `docstokg run`. */
 export interface RunState {
   readonly folder: string;
-  /** `running`, `ended`, `interrupted` or `stopped` (killed). */
+  /** `running`, `ended`, `interrupted`, `stopped` (killed) or `waiting` (for `docstokg worker`). */
   readonly state: string;
   readonly command: string;
   readonly startedMs: number;

@@ -75,12 +75,7 @@ export class StoreSource implements DashboardSource {
       ...row,
       isCooling: row.cooldownMs > 0,
     }));
-    const hosts = hostStates(
-      breakers,
-      rows,
-      nowMs,
-      this.#seen?.hosts,
-    );
+    const hosts = hostStates(breakers, rows, nowMs, this.#seen?.hosts);
     const processes = running.map(processState).sort((a, b) => (a.id < b.id ? -1 : 1));
     const seen = { hosts: new Map(hosts.map(host => [host.name, host])), processes };
     if (this.#seen !== undefined)

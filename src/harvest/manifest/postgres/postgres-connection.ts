@@ -204,8 +204,7 @@ export class PostgresConnection {
         return await action();
       } catch (error) {
         if (!isTransient(error)) throw error;
-        if (this.#closing.signal.aborted || this.#time.monotonicUs() >= untilUs)
-          throw this.#unreachable(error);
+        if (this.#closing.signal.aborted || this.#time.monotonicUs() >= untilUs) throw this.#unreachable(error);
       }
       await this.#pause(backoffMs(BACKOFF, attempt, Math.random(), undefined));
     }
