@@ -149,3 +149,21 @@ test("an order to open or half-open a circuit has no effect in a hub in shadow m
   assert.deepEqual(await actions.run({ ...OPEN, name: "close" }), applied);
   assert.deepEqual(await actions.run({ ...OPEN, name: "hold" }), applied);
 });
+
+test("in a hub, an order about limits has no effect if these are in shadow mode", async t => {
+  const defaults = { metadata: { rates: "10/SECOND", mode: "shadow" as const } };
+  const hub = await hubFor(t, { limits: { defaults } });
+  const actions = new HubActions(hub);
+  const limit = { action: "set-limit", host: "a.example", rates: "1/SECOND" };
+  const isApplied = async (role: string) => (await actions.run(actionFor({ ...limit, role }))).isApplied;
+  assert.deepEqual([await isApplied("metadata"), await isApplied("landing"), await isApplied("")], [false, true, true]);
+});
+
+test("a looser limit is refused with the name of the choice in the page that sets it anyway", async t => {
+  const hub = await hubFor(t, { limits: { defaults: { metadata: { rates: "10/SECOND" } } } });
+  const order = actionFor({ action: "set-limit", host: "a.example", role: "metadata", rates: "20/SECOND" });
+  await assert.rejects(new HubActions(hub).run(order), {
+    name: "RangeError",
+    message: /^20\/SECOND is looser than 10\/SECOND .*; choose “Replace the policy” to set it anyway$/,
+  });
+});

@@ -6,6 +6,7 @@ import { isOrderReason, REASON_FORM } from "../core/text/order-reason.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
+import { SET_FORCE_HINT } from "../http/hub-limits.ts";
 import { circuitOwnersOf } from "../http/hub-target.ts";
 import { giveLimitOrder } from "../http/limit-command.ts";
 import { type Acknowledgement, type Operator, UnconfirmedOrderError } from "../http/operator.ts";
@@ -237,16 +238,29 @@ export class HubActions implements DashboardActions {
     else if (name === "hold") limits.hold(text, seconds, { reason });
     else if (name === "release") limits.release(text);
     else if (name === "reset-limit") limits.reset(text, { reason, by });
-    else {
-      const { rates, maxConcurrent, isForced: force } = action;
-      limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
-    }
-    return (name === "open" || name === "half-open") && this.#isShadow(target) ? SHADOW : APPLIED;
+    else this.#setLimit(action, text);
+    return this.#isShadow(name, target) ? SHADOW : APPLIED;
   }
 
-  #isShadow(target: OrderTarget): boolean {
-    if ("resolver" in target) return false;
-    return this.#hub.explain(target.unit).some(({ field, value }) => field === "breaker.mode" && value === "shadow");
+  #setLimit({ rates, maxConcurrent, isForced: force, seconds, reason, by }: HostAction, text: string): void {
+    try {
+      this.#hub.limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new RangeError(error.message.replace(SET_FORCE_HINT, FORCE_HINT), { cause: error });
+    }
+  }
+
+  /** Whether the order has no effect. The limits and the circuits of a host have shadow modes of their own. */
+  #isShadow(name: HostActionName, target: OrderTarget): boolean {
+    const isLimit = name === "set-limit" || name === "reset-limit";
+    if ("resolver" in target || (!isLimit && name !== "open" && name !== "half-open")) return false;
+    const { unit, role } = target;
+    const roles = role === undefined || role === "total" ? ROLES : [role];
+    const mode = isLimit ? "mode" : "breaker.mode";
+    return roles.every(each =>
+      this.#hub.explain(unit, each).some(({ field, value }) => field === mode && value === "shadow"),
+    );
   }
 
   async #changeRun({ name, failure }: RunAction): Promise<ActionResult> {
