@@ -171,6 +171,8 @@ test("a hold is enforced in shadow mode too, and the later of a hold and a windo
   }
   const shorter = { ...held, hold: { constraint, remainingMs: 900 } };
   assert.deepEqual(whyVerdict("metadata", policy, shorter, unread).constraint, window);
+  const published = { ...connected({}, { readyMs: 5999, constraint }), hold: held.hold };
+  assert.match(whyVerdict("metadata", policy, published, unread).text, /^Refused by process 7: hold \(pause\)/);
   const first = { ...connected(), hold: { constraint, remainingMs: 900 } };
   assert.equal(whyVerdict("metadata", policy, first, unread).text, "Waits 900 ms: hold (pause) of a.example.");
 });

@@ -121,7 +121,9 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
 /** When the limits admit the request: in the process that sends it first, or after a hold, which applies to all of them. */
 function nextSlotOf({ processes, hold }: SharedFacts & { readonly kind: "connected" }) {
   const { readyMs = 0, constraint, pid } = processes[0] ?? {};
-  if (hold === undefined || hold.remainingMs <= readyMs) return { readyMs, constraint, pid };
+  // The process may have published the same hold, with an end that differs by some milliseconds.
+  const isKnown = hold?.constraint.owner === constraint?.owner && hold?.constraint.limit === constraint?.limit;
+  if (hold === undefined || isKnown || hold.remainingMs <= readyMs) return { readyMs, constraint, pid };
   return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined };
 }
 
