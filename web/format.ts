@@ -42,7 +42,8 @@ export function bytes(value: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let amount = value;
   let unit = 0;
-  while (amount >= 1000 && unit < units.length - 1) {
+  // From 999.5 it would be rounded to 1000.
+  while (amount >= (unit === 0 ? 1000 : 999.5) && unit < units.length - 1) {
     amount /= 1000;
     unit += 1;
   }

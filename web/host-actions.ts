@@ -19,7 +19,9 @@ const TEXTS: Readonly<Record<HostActionName, ActionTexts>> = {
   close: {
     label: "Close …",
     title: "Close the circuit",
-    effect: "All processes send requests again. Cooldowns and failure counts are cleared.",
+    effect:
+      "All processes send requests again, also if the service of the host was open. Failure counts are cleared, and for " +
+      "all roles the cooldowns end too.",
   },
   "half-open": {
     label: "Half-open …",

@@ -206,9 +206,7 @@ function facts(
   nowMs: number,
 ): readonly HTMLElement[] {
   const rows: [string, string][] = [];
-  // If the host is open and none of its circuits is, the host is in cooldown: every role is refused.
-  const isCooling = host.state === "open" && host.circuits.every(({ state }) => state !== "open");
-  const isRefused = isCooling || circuit?.state === "open";
+  const isRefused = host.isCooling || circuit?.state === "open";
   if (key !== undefined) {
     const cap = key.maxConcurrent === null ? "" : ` of ${count(key.maxConcurrent)}`;
     rows.push(
@@ -226,7 +224,7 @@ function facts(
   }
   if (circuit !== undefined) {
     const left = leftText(circuit.untilMs, nowMs);
-    const trials = circuit.probes > 0 ? `, ${circuit.probes} trial calls` : "";
+    const trials = circuit.probes > 0 ? `, ${plural(circuit.probes, "trial call")}` : "";
     rows.push(["circuit", `${circuit.state.replace("_", "-")}${left}${trials}`]);
     if (circuit.failures !== null && circuit.state === "closed")
       rows.push(["failures in a row", count(circuit.failures)]);

@@ -77,7 +77,11 @@ class Page {
   }
 
   #onPatch(patch: DashboardPatch): void {
-    this.#model?.apply(patch);
+    const model = this.#model;
+    model?.apply(patch);
+    // A run that has begun since gets its view. The others stay as they are, with their filters and the focus.
+    if (model !== undefined && model.state.run !== null && !this.#views.has("run"))
+      this.#views = new Map([["run", new RunView()], ...this.#views]);
     if (!this.#isLive) {
       this.#isLive = true;
       this.#showConnection("live");

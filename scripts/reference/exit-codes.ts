@@ -4,8 +4,8 @@
  */
 export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg run":
-    "1: a work failed or could not be refreshed, or a line of the list was invalid. 2: the run did not start.",
-  "docstokg worker": "1: a work failed, or the database was lost.",
+    "1: a work failed or could not be refreshed, a line of the list was invalid, or the manifest cannot be reached. 2: the run did not start.",
+  "docstokg worker": "1: a work failed, or the database cannot be reached.",
   "docstokg status": "1: the manifest cannot be read. 2: it does not exist.",
   "docstokg retry": "1: a work failed again.",
   "docstokg export": "1: the manifest cannot be read, or the file cannot be written. 2: the manifest does not exist.",

@@ -42,6 +42,8 @@ export interface HostStatus {
   readonly remainingMs: number;
   /** The same moment in epoch milliseconds; undefined when `remainingMs` is 0. */
   readonly openUntilWallMs: number | undefined;
+  /** The part of `remainingMs` that is a cooldown, which applies to every role; 0 if the host is in none. */
+  readonly cooldownMs: number;
   /** Failures in the rolling window, over all roles. */
   readonly windowFailures: number;
   /** The circuit of each role that was used. */
@@ -58,13 +60,14 @@ export function hostStatusOf(
     const circuit = host.circuits[role];
     return circuit === undefined ? [] : [{ role, ...circuitStatusOf(circuit, nowUs) }];
   });
-  const { state, reason, remainingMs } = combinedStatus(roles, cooldown);
+  const { state, reason, remainingMs, cooldownMs } = combinedStatus(roles, cooldown);
   return {
     host: host.name,
     state,
     reason,
     remainingMs,
     openUntilWallMs: remainingMs > 0 ? wallMs + remainingMs : undefined,
+    cooldownMs,
     windowFailures: host.failuresAt(nowUs, windowUs),
     roles,
   };

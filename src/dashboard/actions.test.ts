@@ -8,7 +8,8 @@ import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { PROCESS_PREFIX, PROCESS_RECORD_US } from "../stores/process-record.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
-import { type HostAction, HubActions, StoreActions } from "./actions.ts";
+import { type HostAction, HubActions, parseAction, StoreActions } from "./actions.ts";
+import type { DashboardState } from "./dashboard-state.ts";
 
 const policy = await loadPolicy({ env: {} });
 const OPEN: HostAction = {
@@ -24,28 +25,84 @@ const OPEN: HostAction = {
   ...{ reason: "test", by: "test" },
 };
 
-/** Actions on a store that fails when records with this name are used. */
-function actionsOn(failing: RegExp) {
+/** Actions on a store that fails when records with this name are used, `after` the first change or from the beginning. */
+function actionsOn(failing: RegExp, { after = false } = {}) {
   const time = new FakeTime();
   const member = new MemoryStore(time).member("p");
+  let isFailing = !after;
   const used = <Result>(name: string, use: () => Promise<Result>) =>
-    failing.test(name) ? Promise.reject(new StoreError("redis at redis://me:hunter2@127.0.0.1: gone")) : use();
+    isFailing && failing.test(name)
+      ? Promise.reject(new StoreError("redis at redis://me:hunter2@127.0.0.1: gone"))
+      : use();
   const store: Store = {
     processId: "p",
     processes: 1,
     exchange: (...about) => member.exchange(...about),
     read: name => used(name, () => member.read(name)),
     list: prefix => used(prefix, () => member.list(prefix)),
-    change: (name, step) => used(name, () => member.change(name, step)),
+    change: (name, step) => {
+      const changed = used(name, () => member.change(name, step));
+      isFailing = true;
+      return changed;
+    },
     close: () => member.close(),
   };
   const operator = new Operator(store);
   return { actions: new StoreActions(operator, policy, time), operator };
 }
 
+function actionFor(order: Readonly<Record<string, unknown>>): HostAction {
+  const hosts = [{ name: order["host"] }] as unknown as DashboardState["hosts"];
+  const names = ["open", "close", "half-open", "hold", "release", "set-limit"] as const;
+  const body = { seconds: 60, reason: "test", ...order };
+  return parseAction(body, names, { hosts, run: null }, "127.0.0.1") as HostAction;
+}
+
+test("an order from the row of a tier, a partition or a host of a service is for the host", () => {
+  const rows = {
+    "api.example.org with mailto": "api.example.org",
+    "api.example.org#0123456789abcdef": "api.example.org",
+    "api.example.org with mailto#0123456789abcdef": "api.example.org",
+    "service x:api.example.org with mailto": "api.example.org",
+    "service x with mailto": "service x",
+  };
+  for (const [host, unit] of Object.entries(rows))
+    for (const action of ["open", "close", "half-open", "hold", "release"])
+      assert.deepEqual(actionFor({ action, host, role: "landing" }).target, { unit, role: "landing" }, host);
+});
+
+test("an order to close or half-open a host of a service also ends what the service refuses", async () => {
+  const time = new FakeTime();
+  const operator = new Operator(new MemoryStore(time).member("p"));
+  const actions = new StoreActions(operator, policy, time);
+  const states = async () => (await operator.hosts()).map(({ name, state }) => `${name} ${state}`).toSorted();
+  for (const host of ["export.arxiv.org", "service arxiv"]) await actions.run(actionFor({ action: "open", host }));
+  assert.deepEqual(await states(), ["export.arxiv.org open", "service arxiv open"]);
+  await actions.run(actionFor({ action: "close", host: "export.arxiv.org" }));
+  assert.deepEqual(await states(), ["export.arxiv.org closed", "service arxiv closed"]);
+  await actions.run(actionFor({ action: "open", host: "service arxiv" }));
+  // No call passes the circuits of the host: half-open, they would stay so.
+  await actions.run(actionFor({ action: "half-open", host: "export.arxiv.org" }));
+  assert.deepEqual(await states(), ["export.arxiv.org closed", "service arxiv half_open"]);
+});
+
+test("an order for the circuits of a service with per_host is refused, because its hosts have them", async () => {
+  const ratelimits = { services: { x: { per_host: true } } };
+  const own = await loadPolicy({ env: {}, ratelimits: { extends: "none", ...ratelimits } });
+  const time = new FakeTime();
+  const operator = new Operator(new MemoryStore(time).member("p"));
+  const actions = new StoreActions(operator, own, time);
+  for (const action of ["open", "hold"])
+    await assert.rejects(actions.run(actionFor({ action, host: "service x" })), {
+      name: "RangeError",
+      message: /^service x has per_host: .+; name the host$/,
+    });
+  assert.deepEqual(await operator.hosts(), []);
+});
+
 test("an order that the store has taken before it failed counts as given, and its effect as unknown", async () => {
   for (const failing of [/^orders$/, /^process /]) {
-    const { actions, operator } = actionsOn(failing);
+    const { actions, operator } = actionsOn(failing, { after: true });
     assert.deepEqual(await actions.run(OPEN), {
       isApplied: false,
       text: "the order is stored, but whether processes have applied it is unknown: redis at redis://…@127.0.0.1: gone",
@@ -91,4 +148,22 @@ test("an order to open or half-open a circuit has no effect in a hub in shadow m
   assert.deepEqual(await actions.run({ ...OPEN, target: { unit: "b.example" } }), applied);
   assert.deepEqual(await actions.run({ ...OPEN, name: "close" }), applied);
   assert.deepEqual(await actions.run({ ...OPEN, name: "hold" }), applied);
+});
+
+test("in a hub, an order about limits has no effect if these are in shadow mode", async t => {
+  const defaults = { metadata: { rates: "10/SECOND", mode: "shadow" as const } };
+  const hub = await hubFor(t, { limits: { defaults } });
+  const actions = new HubActions(hub);
+  const limit = { action: "set-limit", host: "a.example", rates: "1/SECOND" };
+  const isApplied = async (role: string) => (await actions.run(actionFor({ ...limit, role }))).isApplied;
+  assert.deepEqual([await isApplied("metadata"), await isApplied("landing"), await isApplied("")], [false, true, true]);
+});
+
+test("a looser limit is refused with the name of the choice in the page that sets it anyway", async t => {
+  const hub = await hubFor(t, { limits: { defaults: { metadata: { rates: "10/SECOND" } } } });
+  const order = actionFor({ action: "set-limit", host: "a.example", role: "metadata", rates: "20/SECOND" });
+  await assert.rejects(new HubActions(hub).run(order), {
+    name: "RangeError",
+    message: /^20\/SECOND is looser than 10\/SECOND .*; choose “Replace the policy” to set it anyway$/,
+  });
 });

@@ -1,20 +1,21 @@
 import { operatorReason } from "../breaker/cooldowns.ts";
 import { ORDER_SECONDS_MAX } from "../breaker/order-seconds.ts";
-import type { OrderRequest, OrderTarget } from "../breaker/orders.ts";
+import { type CircuitRequest, type OrderRequest, type OrderTarget, ordersForAll } from "../breaker/orders.ts";
 import { formatRates, parseRates, type Rate } from "../core/limits/rate.ts";
 import { isOrderReason, REASON_FORM } from "../core/text/order-reason.ts";
 import { redactedText } from "../core/text/redaction.ts";
 import type { OpenReason } from "../errors.ts";
 import type { Hub } from "../http/hub.ts";
+import { SET_FORCE_HINT } from "../http/hub-limits.ts";
+import { circuitOwnersOf } from "../http/hub-target.ts";
 import { giveLimitOrder } from "../http/limit-command.ts";
 import { type Acknowledgement, type Operator, UnconfirmedOrderError } from "../http/operator.ts";
 import { orderEffects } from "../http/order-effects.ts";
 import { checkWantedLimits } from "../policy/limit-order-check.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
-import { commonName } from "../policy/partition-name.ts";
-import { isLimitPart, LIMIT_PARTS, ROLES } from "../policy/roles.ts";
-import { serviceOfName, withoutTier } from "../policy/service-name.ts";
+import { LIMIT_PARTS, ROLES } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
+import { circuitTargetOf, limitTargetOf, textOfTarget } from "./action-target.ts";
 import type { ActionName, ActionResult, DashboardState, HostActionName, RunActionName } from "./dashboard-state.ts";
 
 /** A validated order of the operator for a host, one of its roles, or a resolver. */
@@ -63,7 +64,6 @@ export interface RunControls {
 
 /** How long an action waits for the processes. They are notified at once: one that needs longer is busy or gone. */
 const ACKNOWLEDGED_WITHIN_MS = 2000;
-const RESOLVER = "resolver ";
 const HOST_ACTIONS = ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"] as const;
 const TIMED: ReadonlySet<ActionName> = new Set(["open", "hold", "set-limit"]);
 /** The end of the message that refuses a rate looser than the policy. */
@@ -173,8 +173,12 @@ export class StoreActions implements DashboardActions {
   async #order(action: HostAction): Promise<ActionResult> {
     const { name, target, seconds, reason } = action;
     if (name === "set-limit" || name === "reset-limit") return this.#changeLimit(action, name);
-    const { sequence } = await this.#operator.order(target, requestOf(name, seconds * 1000, operatorReason(reason)));
-    const acknowledgements = await this.#operator.acknowledgements([sequence], this.#time, ACKNOWLEDGED_WITHIN_MS);
+    const [running] = await this.#operator.policies();
+    const found = circuitOwnersOf(running?.policy ?? this.#policy, target);
+    const request = requestOf(name, seconds * 1000, operatorReason(reason));
+    const orders = isCircuitRequest(request) ? ordersForAll(found, request) : [{ target: found.target, request }];
+    const sequences = (await this.#operator.orderAll(orders)).map(({ sequence }) => sequence);
+    const acknowledgements = await this.#operator.acknowledgements(sequences, this.#time, ACKNOWLEDGED_WITHIN_MS);
     return resultOf(orderEffects(name, acknowledgements));
   }
 
@@ -206,6 +210,11 @@ function requestOf(
   return name === "hold" ? { kind: "hold", ms, reason } : { kind: name };
 }
 
+function isCircuitRequest(request: OrderRequest): request is CircuitRequest {
+  const { kind } = request;
+  return kind === "open" || kind === "close" || kind === "half-open";
+}
+
 /** Orders to the hub of this process. With a shared store they apply to the other processes too. */
 export class HubActions implements DashboardActions {
   readonly names: readonly ActionName[];
@@ -222,23 +231,36 @@ export class HubActions implements DashboardActions {
     if (!("target" in action)) return this.#changeRun(action);
     const { name, target, seconds, reason, by } = action;
     const { breakers, limits } = this.#hub;
-    const text = targetText(target);
+    const text = textOfTarget(target);
     if (name === "open") breakers.open(text, { seconds, reason, replace: true });
     else if (name === "close") breakers.close(text);
     else if (name === "half-open") breakers.halfOpen(text);
     else if (name === "hold") limits.hold(text, seconds, { reason });
     else if (name === "release") limits.release(text);
     else if (name === "reset-limit") limits.reset(text, { reason, by });
-    else {
-      const { rates, maxConcurrent, isForced: force } = action;
-      limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
-    }
-    return (name === "open" || name === "half-open") && this.#isShadow(target) ? SHADOW : APPLIED;
+    else this.#setLimit(action, text);
+    return this.#isShadow(name, target) ? SHADOW : APPLIED;
   }
 
-  #isShadow(target: OrderTarget): boolean {
-    if ("resolver" in target) return false;
-    return this.#hub.explain(target.unit).some(({ field, value }) => field === "breaker.mode" && value === "shadow");
+  #setLimit({ rates, maxConcurrent, isForced: force, seconds, reason, by }: HostAction, text: string): void {
+    try {
+      this.#hub.limits.set(text, formatRates(rates), { seconds, reason, by, maxConcurrent, force });
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new RangeError(error.message.replace(SET_FORCE_HINT, FORCE_HINT), { cause: error });
+    }
+  }
+
+  /** Whether the order has no effect. The limits and the circuits of a host have shadow modes of their own. */
+  #isShadow(name: HostActionName, target: OrderTarget): boolean {
+    const isLimit = name === "set-limit" || name === "reset-limit";
+    if ("resolver" in target || (!isLimit && name !== "open" && name !== "half-open")) return false;
+    const { unit, role } = target;
+    const roles = role === undefined || role === "total" ? ROLES : [role];
+    const mode = isLimit ? "mode" : "breaker.mode";
+    return roles.every(each =>
+      this.#hub.explain(unit, each).some(({ field, value }) => field === mode && value === "shadow"),
+    );
   }
 
   async #changeRun({ name, failure }: RunAction): Promise<ActionResult> {
@@ -255,14 +277,6 @@ export class HubActions implements DashboardActions {
 const SHADOW: ActionResult = { isApplied: false, text: "this process is in shadow mode, where it has no effect" };
 const APPLIED: ActionResult = { isApplied: true, text: "applied by this process" };
 
-/** The target as `hub.breakers` takes it. */
-function targetText(target: OrderTarget): string {
-  if ("resolver" in target) return `resolver:${target.resolver}`;
-  const service = serviceOfName(target.unit);
-  const unit = service === undefined ? target.unit : `service:${service}`;
-  return target.role === undefined ? unit : `${unit}:${target.role}`;
-}
-
 function resultOf(acknowledgements: readonly Acknowledgement[]): ActionResult {
   const count = (effect: Acknowledgement["effect"]) =>
     acknowledgements.filter(acknowledgement => acknowledgement.effect === effect).length;
@@ -278,28 +292,6 @@ function resultOf(acknowledgements: readonly Acknowledgement[]): ActionResult {
     ...(silent > 0 ? [`${silent} gave no answer within ${ACKNOWLEDGED_WITHIN_MS / 1000} s`] : []),
   ];
   return { isApplied: applied === total, text: parts.join("; ") };
-}
-
-function targetOf(host: string, role: string): OrderTarget {
-  if (host.startsWith(RESOLVER)) return { resolver: host.slice(RESOLVER.length) };
-  return { unit: host, role: isLimitPart(role) ? role : undefined };
-}
-
-/** The circuit, the cooldowns and the holds of a budget `service <name>:<host>` are those of its host. */
-function circuitTargetOf(host: string, role: string): OrderTarget {
-  const service = serviceOfName(host);
-  const colon = service?.indexOf(":") ?? -1;
-  return targetOf(service === undefined || colon < 0 ? host : service.slice(colon + 1), role);
-}
-
-/**
- * The page shows a budget for each tier, each partition and each host of a service. An order about rates is for all
- * tiers and partitions, and for all hosts of the service.
- */
-function limitTargetOf(host: string, role: string): OrderTarget {
-  const target = targetOf(withoutTier(commonName(host)), role);
-  if ("resolver" in target || serviceOfName(target.unit) === undefined) return target;
-  return { ...target, unit: target.unit.split(":", 1)[0] ?? target.unit };
 }
 
 function fieldsOf(body: unknown): OrderFields {

@@ -95,6 +95,8 @@ export interface HostState {
   readonly reason: string | null;
   /** When every role may be called again. */
   readonly untilMs: number | null;
+  /** In cooldown, which refuses every role. */
+  readonly isCooling: boolean;
   /** Failures in the rolling window. */
   readonly windowFailures: number;
   readonly circuits: readonly CircuitRowState[];
@@ -189,7 +191,7 @@ export interface WorkHistoryState {
 /** The works of a run of `docstokg run`. */
 export interface RunState {
   readonly folder: string;
-  /** `running`, `ended`, `interrupted` or `stopped` (killed). */
+  /** `running`, `ended`, `interrupted`, `stopped` (killed) or `waiting` (for `docstokg worker`). */
   readonly state: string;
   readonly command: string;
   readonly startedMs: number;

@@ -95,6 +95,7 @@ export class EventHosts {
         state,
         reason,
         remainingMs,
+        isCooling,
         windowFailures: 0,
         circuits: rows.map(({ reason: _, ...row }) => row),
       };

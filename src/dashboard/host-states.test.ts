@@ -30,6 +30,7 @@ function breaker(name: string, known: Partial<BreakerFacts> = {}): BreakerFacts 
     state: "closed",
     reason: null,
     remainingMs: 0,
+    isCooling: false,
     windowFailures: 0,
     circuits: [],
     ...known,
@@ -90,6 +91,18 @@ test("hosts are sorted by the attention they need: open, half-open, slowed, queu
   );
 });
 
+test("the slots of processes are added up, unless all processes share them", () => {
+  const shown = (...caps: readonly Partial<KeyFact>[]) => {
+    const processes = caps.map(cap => ({ ageMs: 0, keys: [key("a.example", { inFlight: 4, ...cap })] }));
+    const [joined] = hostStates([], processes, NOW_MS)[0]?.keys ?? [];
+    return [joined?.inFlight, joined?.maxConcurrent];
+  };
+  assert.deepEqual(shown({ maxConcurrent: 10 }, { maxConcurrent: 10 }, { maxConcurrent: 10 }), [12, 30]);
+  const shared = { maxConcurrent: 10, sharesSlots: true };
+  assert.deepEqual(shown(shared, shared), [8, 10]);
+  assert.deepEqual(shown({ maxConcurrent: 10 }, {}), [8, null]);
+});
+
 test("the usage of a key is added up over processes, and its other fields have the worst value", () => {
   const constraint = { kind: "window", owner: "service x", limit: "50/MINUTE" } as const;
   const decidedBy = { limit: "50/MINUTE", value: "50/MINUTE", where: "ratelimits.yaml:7", mode: "enforce" } as const;
@@ -101,7 +114,14 @@ test("the usage of a key is added up over processes, and its other fields have t
         ageMs: 300,
         keys: [
           {
-            ...key("a.example", { inFlight: 2, waiting: 1, estimatedWaitMs: 900, guardMs: 50, constraint }),
+            ...key("a.example", {
+              inFlight: 2,
+              maxConcurrent: 4,
+              waiting: 1,
+              estimatedWaitMs: 900,
+              guardMs: 50,
+              constraint,
+            }),
             decidedBy,
           },
         ],
@@ -116,7 +136,7 @@ test("the usage of a key is added up over processes, and its other fields have t
     acquired: 2,
     refused: 0,
     inFlight: 3,
-    maxConcurrent: 4,
+    maxConcurrent: 8,
     waiting: 1,
     newCallMs: 600,
     limitedBy: "50/MINUTE of service x",

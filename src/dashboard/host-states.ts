@@ -21,6 +21,8 @@ export interface BreakerFacts {
   readonly state: CircuitStateName;
   readonly reason: string | null | undefined;
   readonly remainingMs: number;
+  /** In cooldown, which refuses every role. */
+  readonly isCooling: boolean;
   readonly windowFailures: number;
   readonly circuits: readonly {
     readonly name: string;
@@ -40,6 +42,8 @@ export interface KeyFact
     Pick<KeySnapshot, "estimatedWaitMs" | "constraint" | "multiplier" | "guardMs" | "shape">,
     Partial<Pick<KeySnapshot, "hold" | "order" | "totalOrder">> {
   readonly decidedBy?: DecidedBy | null;
+  /** Whether `maxConcurrent` is for all processes together. @default false: each process has as many slots of its own */
+  readonly sharesSlots?: boolean;
 }
 
 /** The keys of one process, and how old their state is. */
@@ -69,7 +73,7 @@ export function hostStates(
       const shown = before.get(snapshot.key)?.keys.find(({ role }) => role === snapshot.role);
       const state = keyState(snapshot, ageMs, nowMs, shown);
       const known = roles.get(snapshot.role);
-      roles.set(snapshot.role, known === undefined ? state : merged(known, state));
+      roles.set(snapshot.role, known === undefined ? state : merged(known, state, snapshot.sharesSlots === true));
     }
   }
   const shownName = ({ kind, name }: BreakerFacts) => (kind === "resolver" ? `resolver ${name}` : name);
@@ -89,7 +93,7 @@ function hostState(
   nowMs: number,
   before: HostState | undefined,
 ): HostState {
-  const { name, kind, state, reason, remainingMs, windowFailures } = breaker;
+  const { name, kind, state, reason, remainingMs, isCooling, windowFailures } = breaker;
   const circuits = breaker.circuits.map((circuit): CircuitRowState => {
     const known = before?.circuits.find(({ role }) => role === circuit.name);
     return {
@@ -106,6 +110,7 @@ function hostState(
     state,
     reason: reason ? breakerReasonText(reason) : null,
     untilMs: instantOf(remainingMs, nowMs, before?.untilMs),
+    isCooling,
     windowFailures,
     circuits,
     keys: keys.toSorted((a, b) => ROLE_ORDER.indexOf(a.role) - ROLE_ORDER.indexOf(b.role)),
@@ -169,8 +174,8 @@ function orderState(order: LimitOrderSnapshot, ageMs: number, nowMs: number, bef
   return { limits, reason, by, isLooser, policyLimits, untilMs };
 }
 
-/** One key in two processes: usage is added up, and the other fields have the worse value. */
-function merged(a: KeyState, b: KeyState): KeyState {
+/** One key in two processes: usage and slots are added up, and the other fields have the worse value. */
+function merged(a: KeyState, b: KeyState, sharesSlots: boolean): KeyState {
   const later = b.newCallMs > a.newCallMs ? b : a;
   return {
     role: a.role,
@@ -178,7 +183,7 @@ function merged(a: KeyState, b: KeyState): KeyState {
     acquired: a.acquired + b.acquired,
     refused: a.refused + b.refused,
     inFlight: a.inFlight + b.inFlight,
-    maxConcurrent: least(a.maxConcurrent, b.maxConcurrent),
+    maxConcurrent: sharesSlots ? least(a.maxConcurrent, b.maxConcurrent) : sum(a.maxConcurrent, b.maxConcurrent),
     waiting: a.waiting + b.waiting,
     newCallMs: later.newCallMs,
     limitedBy: later.limitedBy ?? a.limitedBy ?? b.limitedBy,
@@ -208,6 +213,12 @@ function least(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }
 
+/** Null if one of them has no limit. */
+function sum(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
 function closedStatus(name: string): BreakerFacts {
-  return { kind: "host", name, state: "closed", reason: null, remainingMs: 0, windowFailures: 0, circuits: [] };
+  const noFailures = { remainingMs: 0, isCooling: false, windowFailures: 0, circuits: [] };
+  return { kind: "host", name, state: "closed", reason: null, ...noFailures };
 }

@@ -100,7 +100,7 @@ export class HubSource implements DashboardSource {
       .list()
       .filter(({ kind }) => kind === "resolver")
       .map(({ name, state, reason, remainingMs }) => ({
-        ...{ kind: "resolver" as const, name, state, reason, remainingMs, windowFailures: 0 },
+        ...{ kind: "resolver" as const, name, state, reason, remainingMs, isCooling: false, windowFailures: 0 },
         circuits: [{ name: "", state, remainingMs, probes: 0 }],
       }));
   }
@@ -133,7 +133,8 @@ function programName(): string {
 }
 
 function breakerFacts(status: ReturnType<Hub["snapshot"]>["hosts"][number]): BreakerFacts {
-  const { host: name, state, reason, remainingMs, windowFailures, roles } = status;
+  const { host: name, state, reason, remainingMs, cooldownMs, windowFailures, roles } = status;
   const circuits = roles.map(({ role, ...circuit }) => ({ name: role, ...circuit }));
-  return { kind: "host", name, state, reason, remainingMs, windowFailures, circuits };
+  const isCooling = cooldownMs > 0;
+  return { kind: "host", name, state, reason, remainingMs, isCooling, windowFailures, circuits };
 }

@@ -1,3 +1,4 @@
+import { actualRunState } from "../harvest/manifest/actual-run-state.ts";
 import type { Manifest } from "../harvest/manifest/manifest.ts";
 import type { RunState } from "./dashboard-state.ts";
 
@@ -17,14 +18,15 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
   const { works, reasons, files, runs } = await reports.report();
   const [last] = runs;
   if (last === undefined) return null;
-  const isRunning = last.state === "running" && (options.timeLeftMs !== undefined || (await manifest.isInUse()));
+  const isOwn = options.timeLeftMs !== undefined;
+  const state = isOwn ? last.state : await actualRunState(manifest, last);
+  const isRunning = state === "running";
   const resolvers = await reports.resolverCounts();
   const failed = await reports.failedWorks(FAILED_SHOWN);
   const workers = await reports.workers();
   return {
     folder: options.folder,
-    // A run that was killed could not record its end.
-    state: last.state === "running" && !isRunning ? "stopped" : last.state,
+    state,
     command: last.command,
     startedMs: last.startedMs,
     endedMs: last.endedMs ?? null,
@@ -37,7 +39,7 @@ export async function readRunState(manifest: Manifest, options: RunStateOptions)
     bytes: files.bytes,
     timeLeftMs: roundedLeftMs(isRunning ? options.timeLeftMs?.() : undefined),
     failures: reasons
-      .filter(({ state }) => state === "failed")
+      .filter(reason => reason.state === "failed")
       .map(({ reason, works: count }) => ({ reason, works: count })),
     resolvers: resolvers.toSorted((a, b) => b.stored - a.stored || b.asked - a.asked),
     workers: workers

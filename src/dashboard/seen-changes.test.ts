@@ -4,7 +4,14 @@ import type { HostState, ProcessState } from "./dashboard-state.ts";
 import { type SeenState, seenChanges } from "./seen-changes.ts";
 
 function host(name: string, known: Partial<HostState> = {}): HostState {
-  const base = { kind: "host", state: "closed", reason: null, untilMs: null, windowFailures: 0 } as const;
+  const base = {
+    kind: "host",
+    state: "closed",
+    reason: null,
+    untilMs: null,
+    isCooling: false,
+    windowFailures: 0,
+  } as const;
   return { name, ...base, circuits: [], keys: [], attention: 0, why: "", ...known };
 }
 

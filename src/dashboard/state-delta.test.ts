@@ -6,7 +6,7 @@ import { StateDelta } from "./state-delta.ts";
 function host(name: string, windowFailures = 0): HostState {
   return {
     ...{ name, kind: "host", state: "closed", reason: null, untilMs: null, windowFailures, circuits: [], keys: [] },
-    ...{ attention: 0, why: "" },
+    ...{ isCooling: false, attention: 0, why: "" },
   };
 }
 

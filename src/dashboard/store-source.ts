@@ -2,7 +2,7 @@ import { breakerRows } from "../http/breaker-rows.ts";
 import type { Observer, RunningProcess } from "../http/observer.ts";
 import type { Operator } from "../http/operator.ts";
 import { processRow } from "../http/process-row.ts";
-import { DecidedBySettings } from "../policy/decided-by.ts";
+import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
@@ -12,14 +12,13 @@ import { askForHost } from "./ask-for-host.ts";
 import type { ProcessState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
 import { hostStates } from "./host-states.ts";
+import { ProcessPolicies } from "./process-policies.ts";
 import { RateSeries } from "./rate-series.ts";
 import { type SeenState, seenChanges } from "./seen-changes.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
 
 const SERIES_STEP_MS = 1000;
 const SERIES_KEEP_MS = 15 * 60_000;
-/** Cached settings. */
-const SETTINGS_MAX = 16_384;
 
 export interface StoreSourceOptions {
   readonly observer: Observer;
@@ -44,8 +43,7 @@ export class StoreSource implements DashboardSource {
   readonly log = new EventLog();
   readonly ask: DashboardSource["ask"];
   readonly #options: StoreSourceOptions;
-  /** Caches settings: finding one takes about 60 µs, and thousands of keys are read each second. */
-  readonly #settings: DecidedBySettings;
+  readonly #policies: ProcessPolicies;
   readonly #series = new RateSeries({ stepMs: SERIES_STEP_MS, keepMs: SERIES_KEEP_MS });
   #seen: SeenState | undefined;
   /** Granted and refused requests of each process so far. */
@@ -53,7 +51,7 @@ export class StoreSource implements DashboardSource {
 
   constructor(options: StoreSourceOptions) {
     this.#options = options;
-    this.#settings = new DecidedBySettings(options.policy, SETTINGS_MAX);
+    this.#policies = new ProcessPolicies(options.observer, options.policy);
     this.actions = options.operator && new StoreActions(options.operator, options.policy, options.time);
     const { operator, time } = options;
     this.ask = operator && (name => askForHost(operator, name, time));
@@ -61,18 +59,23 @@ export class StoreSource implements DashboardSource {
   }
 
   async read(): Promise<SourceState> {
-    const { observer, policy, time, check } = this.#options;
+    const { observer, time, check } = this.#options;
     await check?.();
     const [statuses, running] = await Promise.all([observer.hosts(), observer.processes()]);
+    const policyOf = await this.#policies.of(running);
     const nowMs = time.wallMs();
-    const { windowUs } = policy.breakers.resolved.rollingWindow;
-    const rows = running.map(process => processRow(process, nowMs, this.#settings));
-    const hosts = hostStates(
-      breakerRows(statuses, running, { wallMs: nowMs, windowUs }),
-      rows,
-      nowMs,
-      this.#seen?.hosts,
-    );
+    const [newest] = running.toSorted((a, b) => b.writtenMs - a.writtenMs);
+    const { windowUs } = policyOf(newest).policy.breakers.resolved.rollingWindow;
+    const rows = running.map(process => {
+      const { policy, settings } = policyOf(process);
+      const { keys, ageMs } = processRow(process, nowMs, settings);
+      return { ageMs, keys: keys.map(key => ({ ...key, sharesSlots: sharesSlots(policy, key) })) };
+    });
+    const breakers = breakerRows(statuses, running, { wallMs: nowMs, windowUs }).map(row => ({
+      ...row,
+      isCooling: row.cooldownMs > 0,
+    }));
+    const hosts = hostStates(breakers, rows, nowMs, this.#seen?.hosts);
     const processes = running.map(processState).sort((a, b) => (a.id < b.id ? -1 : 1));
     const seen = { hosts: new Map(hosts.map(host => [host.name, host])), processes };
     if (this.#seen !== undefined)
@@ -122,6 +125,10 @@ export class StoreSource implements DashboardSource {
     }
     this.#counts = counts;
   }
+}
+
+function sharesSlots({ ratelimits }: LoadedPolicy, { key, role }: KeySnapshot): boolean {
+  return ratelimits.resolved.routeByName(key, role)?.roleBudget.sharesSlots === true;
 }
 
 interface RequestCounts {

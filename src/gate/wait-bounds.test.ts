@@ -329,3 +329,19 @@ test("maxBreakerWaitMs bounds the wait for all circuits and cooldowns of a call 
   assert.ok(error instanceof BreakerOpenError, String(error));
   assert.equal(error.retryAfterMs, 1000);
 });
+
+test("200,000 waiting calls that become late at the same moment are all refused", async () => {
+  const { time, gate } = gateOf(roleLimits({ rates: "1000/SECOND", max_delay_ms: 300_000 }));
+  const enter = async (): Promise<Grant> => gate.enter({ host, role: "metadata" });
+  let refused = 0;
+  for (let call = 0; call < 201_000; call += 1)
+    void enter().catch(error => {
+      assert.ok(error instanceof RateLimitExceeded, String(error));
+      refused += 1;
+    });
+  await time.advance(0);
+  assert.equal(refused, 0);
+  gate.hold(host, "metadata", 600_000);
+  await time.advance(0);
+  assert.equal(refused, 200_000);
+});

@@ -28,6 +28,7 @@ function counting(host: string, windowFailures: number, agoMs: number): RunningP
     reason: undefined,
     remainingMs: 0,
     openUntilWallMs: undefined,
+    cooldownMs: 0,
     roles: [],
   } as const;
   return {

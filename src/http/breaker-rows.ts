@@ -12,6 +12,8 @@ export interface SharedBreakerRow {
   /** ISO 8601 in UTC; null if it is not open. */
   readonly openUntil: string | null;
   readonly remainingMs: number;
+  /** The part of `remainingMs` that is a cooldown, which refuses every role. */
+  readonly cooldownMs: number;
   /** The highest count of any process in its rolling window: each process counts its own failures. */
   readonly windowFailures: number;
   /** Trial calls in flight, in all processes. */
@@ -46,6 +48,7 @@ function rowOf(status: SharedBreakerStatus, failures: number, wallMs: number): S
     reason,
     openUntil: remainingMs > 0 ? new Date(wallMs + remainingMs).toISOString() : null,
     remainingMs,
+    cooldownMs,
     windowFailures: failures,
     probes: circuits.reduce((sum, { probes }) => sum + probes, 0),
     roles: cooldownMs > 0 ? ["all"] : notClosed.map(circuit => circuit.name).filter(role => role !== RESOLVER_CIRCUIT),

@@ -13,6 +13,9 @@ import type { LoadedPolicy } from "../policy/load.ts";
 import { checkOrderOptions } from "./check-options.ts";
 import { circuitTargetOf, hubTargetOf } from "./hub-target.ts";
 
+/** The end of the error of `hub.limits.set` for looser limits. */
+export const SET_FORCE_HINT = "pass force to set it anyway";
+
 /** The options of `hub.limits.hold`. */
 export interface HoldOptions {
   /** Shown in errors, events and tables. @default "operator" */
@@ -100,7 +103,7 @@ export class GateHubLimits implements HubLimits {
     const wanted = { rates: rates.length === 0 ? [] : parseRates(rates), maxConcurrent };
     checkWantedLimits(wanted);
     const targets = this.#limitTargets(text);
-    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, "pass force to set it anyway");
+    if (!isForced) checkWithinPolicy(this.#policy(), targets, wanted, SET_FORCE_HINT);
     const order = { ...wanted, isForced, reason: redactedText(reason), by: redactedText(by) };
     for (const target of targets) this.#order(target, { kind: "set-limit", ms, ...order });
   }

@@ -2,6 +2,7 @@ import { type SharedBreakerStatus, sharedStatusOf } from "../breaker/host-status
 import type { BreakerRecord } from "../core/breaker/breaker-record.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { loadPublishedPolicy, type PublishedPolicy } from "../policy/published-policy.ts";
+import type { Role } from "../policy/roles.ts";
 import { canonicalUnit } from "../policy/service-name.ts";
 import { POLICY_PREFIX, PROCESS_PREFIX, type ProcessRecord } from "../stores/process-record.ts";
 import { HOST_RECORDS, hostRecordName, RESOLVER_RECORDS } from "../stores/record-names.ts";
@@ -15,6 +16,14 @@ export type RunningProcess = ProcessRecord<PublishedStatus> & { readonly process
 export interface RunningPolicy {
   readonly policy: LoadedPolicy;
   readonly processes: readonly RunningProcess[];
+}
+
+/** An operator's order in the store that holds the calls to a host or service. */
+export interface RecordedHold {
+  readonly unit: string;
+  /** As it is stored. */
+  readonly reason: string;
+  readonly remainingMs: number;
 }
 
 /** What running processes have written to the store that they share (law S6). Reads only. */
@@ -41,11 +50,29 @@ export class Observer {
     return sharedStatusOf(name, record, nowUs);
   }
 
+  /** The order that holds the calls of a role to these hosts and services: of several, the one that ends last. */
+  async hold(units: readonly string[], role: Role): Promise<RecordedHold | undefined> {
+    const found = await Promise.all(
+      [...new Set(units)].map(async unit => {
+        const { record, nowUs } = await this.#records.read<BreakerRecord>(hostRecordName(canonicalUnit(unit)));
+        const { untilUs = 0, reason = "" } = record?.holds?.[role] ?? {};
+        return { unit, reason, remainingMs: Math.ceil((untilUs - nowUs) / 1000) };
+      }),
+    );
+    return found.filter(({ remainingMs }) => remainingMs > 0).toSorted((a, b) => b.remainingMs - a.remainingMs)[0];
+  }
+
   async processes(): Promise<readonly RunningProcess[]> {
     const found = await this.#records.list<ProcessRecord<PublishedStatus>>(PROCESS_PREFIX);
     return found.flatMap(({ name, record }) =>
       record === undefined ? [] : [{ ...record, processId: name.slice(PROCESS_PREFIX.length) }],
     );
+  }
+
+  /** The policy that processes with this `configHash` have published; undefined if it is too large for that. */
+  async policy(hash: string): Promise<LoadedPolicy | undefined> {
+    const { record } = await this.#records.read<PublishedPolicy>(POLICY_PREFIX + hash);
+    return record && loadPublishedPolicy(record);
   }
 
   /**
@@ -59,8 +86,7 @@ export class Observer {
     );
     const found = await Promise.all(
       Array.from(byHash, async ([hash, processes]) => {
-        const { record } = await this.#records.read<PublishedPolicy>(POLICY_PREFIX + hash);
-        const policy = record && loadPublishedPolicy(record);
+        const policy = await this.policy(hash);
         return policy === undefined ? [] : [{ policy, processes }];
       }),
     );

@@ -30,6 +30,8 @@ export interface GivenOrder {
   readonly isChanged: boolean;
   /** Milliseconds until the order in force ends, which may be a longer earlier one; 0 after an order that ends others. */
   readonly remainingMs: number;
+  /** The same for each role that the order is for; empty if it is for circuits. `remainingMs` is the longest. */
+  readonly roles: readonly { readonly role: string; readonly remainingMs: number }[];
   /** Its number in the log of orders. */
   readonly sequence: number;
 }
@@ -170,9 +172,17 @@ export class Operator extends Observer {
         const order = orderFor(target, request);
         const next = giveOrder(record, order, nowUs);
         const mayChangeNothing = order.kind === "open" || order.kind === "hold";
-        const isChanged = !mayChangeNothing || orderedUntilUs(next, order) !== orderedUntilUs(record, order);
-        const remainingMs = Math.max(0, Math.ceil((orderedUntilUs(next, order) - nowUs) / 1000));
-        const result = { status: sharedStatusOf(name, next, nowUs), isChanged, remainingMs };
+        const before = orderedEnds(record, order);
+        const ends = orderedEnds(next, order).map(({ role, untilUs }, index) => ({
+          ...{ role, isChanged: untilUs !== before[index]?.untilUs },
+          remainingMs: Math.max(0, Math.ceil((untilUs - nowUs) / 1000)),
+        }));
+        const result = {
+          status: sharedStatusOf(name, next, nowUs),
+          isChanged: !mayChangeNothing || ends.some(end => end.isChanged),
+          remainingMs: Math.max(...ends.map(end => end.remainingMs)),
+          roles: ends.flatMap(({ role, remainingMs }) => (role === undefined ? [] : [{ role, remainingMs }])),
+        };
         return { record: { next, keepUntilUs: breakerRecordExpiryUs(next, nowUs) }, result };
       },
     );
@@ -195,16 +205,19 @@ function recordNameOf(target: OrderTarget): BreakerRecordName {
   return "resolver" in target ? resolverRecordName(target.resolver) : hostRecordName(canonicalUnit(target.unit));
 }
 
-/** When the recorded order for the same target ends; 0 if the record has none. */
-function orderedUntilUs(record: BreakerRecord, order: OperatorOrder): number {
+/** When the recorded orders for the same target end, one for each role or one for its circuits; 0 if there is none. */
+function orderedEnds(
+  record: BreakerRecord,
+  order: OperatorOrder,
+): readonly { readonly role: string | undefined; readonly untilUs: number }[] {
   if ("roles" in order) {
     const isHold = order.kind === "hold" || order.kind === "release";
     const records = isHold ? record.holds : record.limits;
-    return Math.max(...order.roles.map(role => records?.[role]?.untilUs ?? 0));
+    return order.roles.map(role => ({ role, untilUs: records?.[role]?.untilUs ?? 0 }));
   }
   const { circuit } = order;
   const opened = circuit === undefined ? record.operatorCooldown : circuitRecordOf(record, circuit).order;
-  return opened?.untilUs ?? 0;
+  return [{ role: undefined, untilUs: opened?.untilUs ?? 0 }];
 }
 
 function effectOf({ orders }: RunningProcess, sequences: readonly number[]): Acknowledgement["effect"] {

@@ -89,14 +89,15 @@ export class StartEstimates {
     for (const top of this.#suspects) {
       let estimate = top.estimate ?? new QueueEstimate(top, nowUs);
       let found = estimate.takeLate();
-      late.push(...found);
+      // Not `push(...found)`: more than about 100,000 arguments overflow the stack.
+      for (const each of found) late.push(each);
       // Without them the turns change, so that others may be late. In one queue those behind only start earlier.
       const refused = new Set<Waiter>();
       for (let round = 1; found.length > 0 && !estimate.isOneQueue && round < ROUNDS_MAX; round += 1) {
         for (const { waiter } of found) refused.add(waiter);
         estimate = new QueueEstimate(top, nowUs, undefined, refused);
         found = estimate.takeLate();
-        late.push(...found);
+        for (const each of found) late.push(each);
       }
       top.estimate = estimate.isOneQueue ? estimate : undefined;
       top.slackUs = estimate.slackUs;

@@ -216,6 +216,11 @@ export class Planner {
   }
 }
 
+/** Whether the service of a source lists versions at all. */
+export function listsVersions(source: Source): boolean {
+  return resolverOf(source).versions !== undefined;
+}
+
 function resolverOf({ resolver: name }: Source): OntologyResolver {
   const resolver = RESOLVERS.get(name);
   if (resolver === undefined) throw new RangeError(`unknown resolver ${name}`);

@@ -42,3 +42,9 @@ function lastSeparator(path: string, from: number): number {
 function decoded(path: string): string {
   return path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
+
+/** The two parts of `host/path`. */
+export function splitAtPath(text: string): readonly [host: string, path: string | undefined] {
+  const slash = text.indexOf("/");
+  return slash < 0 ? [text, undefined] : [text.slice(0, slash), text.slice(slash)];
+}

@@ -91,7 +91,7 @@ function exampleState(nowMs: number): SourceState {
 const BREAKERS: readonly BreakerFacts[] = [
   {
     ...{ kind: "host", name: "www.meridian-science.example", state: "open", reason: "failures" },
-    ...{ remainingMs: 38_000, windowFailures: 5 },
+    ...{ remainingMs: 38_000, isCooling: false, windowFailures: 5 },
     circuits: [
       { name: "landing", state: "open", remainingMs: 38_000, probes: 0 },
       { name: "artifact", state: "closed", remainingMs: 0, probes: 0, failures: 1 },
@@ -99,10 +99,17 @@ const BREAKERS: readonly BreakerFacts[] = [
   } as BreakerFacts,
   {
     ...{ kind: "host", name: "journals.harbourpress.example", state: "open", reason: "retry-after" },
-    ...{ remainingMs: 112_000, windowFailures: 1, circuits: [] },
+    ...{ remainingMs: 112_000, isCooling: true, windowFailures: 1, circuits: [] },
   } as BreakerFacts,
   {
-    ...{ kind: "resolver", name: "landing_page", state: "half_open", reason: "failures", remainingMs: 0 },
+    ...{
+      kind: "resolver",
+      name: "landing_page",
+      state: "half_open",
+      reason: "failures",
+      remainingMs: 0,
+      isCooling: false,
+    },
     windowFailures: 0,
     circuits: [{ name: "", state: "half_open", remainingMs: 0, probes: 1 }],
   } as BreakerFacts,

@@ -30,6 +30,7 @@ export function hostStatus(host: string, known: Partial<HostStatus> = {}): HostS
     reason: undefined,
     remainingMs: 0,
     openUntilWallMs: undefined,
+    cooldownMs: 0,
     windowFailures: 0,
     roles: [],
     ...known,

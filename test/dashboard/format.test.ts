@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { DashboardState, SeriesPoint } from "../../src/dashboard/dashboard-state.ts";
 import { chartRange } from "../../web/chart-range.ts";
-import { duration } from "../../web/format.ts";
+import { bytes, duration } from "../../web/format.ts";
 import { exampleSource } from "./example-source.ts";
 
 test("a duration in the page never has 60 seconds or minutes beside a larger unit", () => {
@@ -22,6 +22,20 @@ test("a duration in the page never has 60 seconds or minutes beside a larger uni
       assert.doesNotMatch(duration(ms), /\b60 (?:s|min)|\b1000 ms/);
     }),
   );
+});
+
+test("an amount of bytes in the page never has 1000 of a unit that has a larger one", () => {
+  assert.deepEqual([0, 999, 1000, 99_940, 999_499, 999_500, 999_950_000, 2e15].map(bytes), [
+    "0 B",
+    "999 B",
+    "1.0 kB",
+    "99.9 kB",
+    "999 kB",
+    "1.0 MB",
+    "1.0 GB",
+    "2000 TB",
+  ]);
+  fc.assert(fc.property(fc.nat(1e14), value => assert.doesNotMatch(bytes(value), /^1000\b/)));
 });
 
 test("the charts of a run end with its last point if it was killed or has ended, and now if it runs", async () => {

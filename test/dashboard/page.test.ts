@@ -51,6 +51,49 @@ test("a circuit that opens moves its host to the top of the list, with reason an
   assert.deepEqual(trouble, []);
 });
 
+test("in a cooldown the new calls of every role are refused, also if the circuit of one role is open", {
+  skip,
+}, async t => {
+  const circuit = { role: "metadata", state: "open", failures: 0, probes: 0, remainingMs: 90_000 } as const;
+  const roles = [{ ...circuit, reason: "failures" } as const];
+  const open = { state: "open", reason: "failures", remainingMs: 90_000, roles } as const;
+  const keys = [key("a.example"), key("a.example", { role: "landing" })];
+  const { hub, set } = scriptedHub({ keys, hosts: [hostStatus("a.example", { ...open, cooldownMs: 60_000 })] });
+  const { page } = await dashboardPage(t, hub);
+  await page.getByRole("button", { name: /^a\.example/ }).click();
+  const newCall = (role: string, text: string) =>
+    page
+      .locator("section", { hasText: role })
+      .locator("div", { hasText: "new call" })
+      .getByText(text)
+      .first()
+      .waitFor();
+  await newCall("metadata", "refused: open");
+  await newCall("landing", "refused: open");
+  set({ hosts: [hostStatus("a.example", open)] });
+  await newCall("landing", "now");
+  await newCall("metadata", "refused: open");
+});
+
+test("a run that begins while the page is open gets a view", { skip }, async t => {
+  const source = exampleSource();
+  let hasRun = false;
+  const read = async () => {
+    const state = await source.read();
+    return hasRun ? state : { ...state, run: null };
+  };
+  const dashboard = dashboardOf({ ...source, read }, {});
+  t.after(() => dashboard.close());
+  const { url } = await serveDashboard(t, dashboard);
+  const { page, trouble } = await openPage(t, url);
+  await page.getByRole("link", { name: "Hosts" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Run" }).count(), 0);
+  hasRun = true;
+  await page.getByRole("link", { name: "Run" }).click();
+  await page.getByText("run works.csv").waitFor();
+  assert.deepEqual(trouble, []);
+});
+
 test("texts of servers and operators are shown as text: no markup, no script, no change of direction", {
   skip,
 }, async t => {

@@ -172,12 +172,12 @@ test("an invalid proxy of the environment is reported in one line without its pa
   });
 });
 
-test("versions of a service that cannot be called are the stored ones, with the reason", async t => {
+test("versions of a service that cannot be called are the stored ones, with the reason and exit code 1", async t => {
   const { run, sources, server } = await setUp(t);
   await writeFile(sources, `sources:\n  x: { resolver: bioportal, extras: { base: "${server.origin}" } }\n`);
   const { exitCode, stderr } = await run("versions x");
   assert.equal(stderr, "x: 127.0.0.1 is in a private network; set allow_private: true in sources.yaml to permit it\n");
-  assert.equal(exitCode, 0);
+  assert.equal(exitCode, 1);
 });
 
 test("two versions of one source in a command line are a usage error", async t => {

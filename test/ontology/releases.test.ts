@@ -296,6 +296,7 @@ test("versions lists stored and locked versions, and says when the service lists
   const listed = await run("versions x");
   assert.match(listed.stdout, /^version +store +lock +service\n2026-01-01 +stored +locked\n$/);
   assert.equal(listed.stderr, "x: resolver direct lists no versions\n");
+  assert.equal(listed.exitCode, 0);
 });
 
 test("versions of another OntoPortal need no key of BioPortal", async t => {
@@ -320,7 +321,7 @@ test("versions with a wrong key say which key is wrong", async t => {
     stderr,
     `x: ${host} rejected the API key, or got none: configure the key of ${host} in identities.yaml (DOCSTOKG_IDENTITIES_YAML)\n`,
   );
-  assert.equal(exitCode, 0);
+  assert.equal(exitCode, 1);
 });
 
 test("prune keeps the last version whose file is undamaged", async t => {

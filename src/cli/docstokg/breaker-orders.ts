@@ -1,6 +1,9 @@
 import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
+import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { type CircuitRequest, ordersForAll } from "../../breaker/orders.ts";
+import { StoreError } from "../../errors.ts";
+import type { Operator } from "../../http/operator.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { readAll } from "../usage-error.ts";
@@ -75,10 +78,7 @@ async function giveOrder(text: string, read: () => CircuitRequest, flags: Flags,
   const { operator, storeName } = connection;
   const orders = ordersForAll(resolved, request);
   const { given, givenToOthers, acknowledgements } = await orderAll(connection, orders, request.kind, io);
-  const stillOpen = (await operator.hosts()).filter(
-    ({ kind, state, name }) =>
-      request.kind === "close" && kind === "resolver" && state !== "closed" && name !== given.status.name,
-  );
+  const stillOpen = request.kind === "close" ? await otherOpenResolvers(operator, given.status.name) : [];
   const outcome: OrderOutcome = {
     target: resolved.target,
     others: orders.slice(0, -1).map(({ target }) => target),
@@ -91,4 +91,18 @@ async function giveOrder(text: string, read: () => CircuitRequest, flags: Flags,
   };
   printOutcome(outcome, flags, io);
   return acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
+}
+
+/** A resolver that is open still refuses calls. Empty if the store fails: the order is given, and its result is printed. */
+export async function otherOpenResolvers(
+  operator: Pick<Operator, "hosts">,
+  closed: string,
+): Promise<readonly SharedBreakerStatus[]> {
+  try {
+    const found = await operator.hosts();
+    return found.filter(({ kind, state, name }) => kind === "resolver" && state !== "closed" && name !== closed);
+  } catch (error) {
+    if (error instanceof StoreError) return [];
+    throw error;
+  }
 }

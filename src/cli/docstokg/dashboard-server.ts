@@ -26,7 +26,7 @@ export interface ListenFlags {
 /** Errors that another port would avoid. */
 const PORT_ERRORS: ReadonlySet<string | undefined> = new Set(["EADDRINUSE", "EACCES"]);
 
-/** Rejects with a ConfigError that names the flag if it cannot listen. */
+/** Rejects with an error that names the flag if it cannot listen: a ConfigError, unless the port is not free. */
 export async function serveDashboard(
   dashboard: Dashboard,
   { port, address }: { readonly port: number; readonly address: string },
@@ -38,8 +38,11 @@ export async function serveDashboard(
     await once(server, "listening");
   } catch (cause) {
     await dashboard.close();
-    const flag = PORT_ERRORS.has(codeOf(cause)) ? flags.port : (flags.address ?? flags.port);
-    throw usageError(flag, `cannot listen on ${address}:${port}: ${messageOf(cause)}`, { cause });
+    const problem = `cannot listen on ${address}:${port}: ${messageOf(cause)}`;
+    const code = codeOf(cause);
+    if (!PORT_ERRORS.has(code)) throw usageError(flags.address ?? flags.port, problem, { cause });
+    // The exit code is that of a system error: the same flags may work later.
+    throw Object.assign(new Error(`${flags.port}: ${problem}`, { cause }), { code, syscall: "listen" });
   }
   const { port: actual } = server.address() as AddressInfo;
   const host = address.includes(":") ? `[${address}]` : address;

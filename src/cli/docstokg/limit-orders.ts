@@ -79,12 +79,13 @@ export function limitTargetOf({ target }: Pick<ResolvedTarget, "target">): Limit
 }
 
 function jsonOf(target: BreakerTarget, { given, acknowledgements }: OrderResult, io: Io) {
-  const { remainingMs: heldMs } = given;
   const nowMs = (io.time ?? systemTime).wallMs();
+  const heldUntil = (ms: number) => (ms > 0 ? new Date(nowMs + ms).toISOString() : null);
   return {
     target: targetName(target),
     role: "role" in target ? (target.role ?? null) : null,
-    heldUntil: heldMs > 0 ? new Date(nowMs + heldMs).toISOString() : null,
+    heldUntil: heldUntil(given.remainingMs),
+    roles: given.roles.map(({ role, remainingMs }) => ({ role, heldUntil: heldUntil(remainingMs) })),
     changed: given.isChanged,
     ...effectRows(acknowledgements),
   };
@@ -96,14 +97,18 @@ function orderLines(
   storeName: string,
   io: Io,
 ): readonly string[] {
-  const { remainingMs: heldMs } = given;
   const nowMs = (io.time ?? systemTime).wallMs();
-  const until = `held until ${formatUtc(nowMs + heldMs)} (${formatWait(heldMs)})`;
+  const stateOf = (ms: number) => (ms > 0 ? `held until ${formatUtc(nowMs + ms)} (${formatWait(ms)})` : "released");
+  const byEnd = Map.groupBy(given.roles, ({ remainingMs }) => remainingMs);
+  // An earlier hold of some of the roles may end later than this one.
+  const states = Array.from(byEnd, ([ms, ofRoles]) =>
+    byEnd.size === 1 ? stateOf(ms) : `${ofRoles.map(({ role }) => role).join(", ")} ${stateOf(ms)}`,
+  );
   const unchanged = given.isChanged
     ? []
     : ['Nothing was changed: it is held for longer already. "limits release" ends that hold.'];
   return [
-    `${targetName(target)}: ${heldMs > 0 ? until : "released"}`,
+    `${targetName(target)}: ${states.join("; ")}`,
     ...unchanged,
     ...effectLines({ acknowledgements, storeName, answerTimeoutMs: ACKNOWLEDGED_WITHIN_MS }),
   ];

@@ -171,3 +171,27 @@ test("limits show says when a process has more keys than it publishes", async t 
   const said = new RegExp(`^Not all keys are listed: process ${process.pid} publishes only its busiest ones\\.$`, "m");
   assert.match((await runCli(["limits", "show", "--store", store])).stdout, said);
 });
+
+test("a hold of a host that is shorter than an earlier one of a role holds the other roles", async () => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  const hold = (target: string, duration: string, ...flags: string[]) =>
+    runCli(["limits", "hold", target, "--for", duration, "--store", store, ...flags]);
+  await hold("api.crossref.org:metadata", "1h");
+  const { stdout } = await hold("api.crossref.org", "300s");
+  assert.match(
+    stdout,
+    /^api\.crossref\.org: metadata held until \S+ \(\d+ s\); landing, artifact held until \S+ \(300 s\)\n/,
+  );
+  assert.doesNotMatch(stdout, /Nothing was changed/);
+  const { changed, heldUntil, roles } = JSON.parse((await hold("api.crossref.org", "200s", "--json")).stdout);
+  assert.equal(changed, false);
+  assert.deepEqual(
+    roles.map(({ role, heldUntil: end }: { role: string; heldUntil: string }) => [role, end === heldUntil]),
+    [
+      ["metadata", true],
+      ["landing", false],
+      ["artifact", false],
+    ],
+  );
+});

@@ -25,9 +25,24 @@ test("a password on the command line is refused and not repeated", async () => {
     assert.doesNotMatch(stderr, /hunter2/);
   }
   const fromEnvironment = await runCli(["status"], { env: { DOCSTOKG_MANIFEST: url } });
-  assert.equal(fromEnvironment.exitCode, 2);
-  assert.match(fromEnvironment.stderr, /--manifest: cannot use the manifest postgres:\/\/127\.0\.0\.1:1\/db: /);
+  assert.match(fromEnvironment.stderr, /^docstokg: cannot reach the manifest postgres:\/\/127\.0\.0\.1:1\/db: /);
   assert.doesNotMatch(fromEnvironment.stderr, /hunter2/);
+});
+
+test("a manifest whose server cannot be reached is no usage error: the exit code is 1", async () => {
+  const { folder } = await temporaryFolder();
+  const url = "postgres://me@127.0.0.1:1/db";
+  for (const args of [
+    ["status", "--manifest", url],
+    ["export", "--manifest", url],
+    ["manifest", "copy", url, join(folder, "m.sqlite")],
+    ["run", "10.1/a", "--out", folder, "--manifest", url, "--quiet"],
+    ["worker", "--stay", "--manifest", url],
+  ]) {
+    const { exitCode, stderr } = await runCli(args);
+    assert.equal(exitCode, 1, args.join(" "));
+    assert.match(stderr, /cannot reach the manifest postgres:\/\/127\.0\.0\.1:1\/db: connect ECONNREFUSED/);
+  }
 });
 
 test("manifest copy of a missing file names its argument, and no flag that the command does not have", async () => {

@@ -3,7 +3,7 @@ import { lintPolicy } from "../../policy/lint.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { type PolicyRow, policyRows } from "../../policy/policy-row.ts";
 import { ROLES } from "../../policy/roles.ts";
-import { formatTable } from "../output/table.ts";
+import { formatTable, longest } from "../output/table.ts";
 
 /**
  * The effective policy with one line per host, for the start of a run. If that is wider than `columns`, only the
@@ -13,8 +13,7 @@ export function compactPolicy(policy: LoadedPolicy, columns = Number.POSITIVE_IN
   const rows = policyRows(policy);
   const header = ["host", ...ROLES, "total", "max delay", "HEAD", "concurrent", "failures / reset"];
   const table = formatTable(header, hostCells(rows));
-  const widest = Math.max(...table.split("\n").map(line => line.length));
-  if (widest <= columns) return `${policyHead(policy)}\n\n${table}\n`;
+  if (longest(table.split("\n"), line => line.length) <= columns) return `${policyHead(policy)}\n\n${table}\n`;
   return `${policyHead(policy)}\n\n${defaultsTable(rows, columns)}\nFor the limits of each host run: docstokg policy show\n\n`;
 }
 

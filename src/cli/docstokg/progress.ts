@@ -15,7 +15,7 @@ export interface ProgressOptions {
   readonly timeLeftMs: () => number | undefined;
   /** No progress is drawn; logged lines are still printed. */
   readonly isQuiet: boolean;
-  /** False if stderr is not a terminal, or if NO_COLOR is set. */
+  /** False if stderr is not a terminal, or if NO_COLOR or TERM=dumb is set. */
   readonly hasColour: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { HubEvent } from "../../http/hub-options.ts";
 
 /** A limit that a server announced in the run, and that is lower than the policy's. */
 export interface LearnedLimit {
-  /** Host or service. */
+  /** Host or service, with its tier or partition if it has one: `api.crossref.org with mailto`. */
   readonly key: string;
   readonly role: string;
   /** The limit of the policy. */

@@ -10,7 +10,7 @@ import { systemTime } from "../../time/system-time.ts";
 import type { Io } from "../program.ts";
 import { auditLine, type ServedDashboard, serveDashboard } from "./dashboard-server.ts";
 
-/** The live page of a run, served by the process of the run. It stays open after the run, until Ctrl-C. */
+/** The live page of a run, served by the process of the run. It stays open after the run if `waitForInterrupt` is called. */
 export class RunPage implements AsyncDisposable {
   readonly #folder: string;
   #served: ServedDashboard | undefined;

@@ -8,6 +8,7 @@ import { loadPolicy } from "../../policy/load.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
+import { hasColour } from "../output/colour.ts";
 import { formatCount } from "../output/format.ts";
 import { PolicyReloader } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
@@ -48,7 +49,10 @@ export interface SessionOptions {
   readonly joinedRun?: number | undefined;
   /** What workers need to take part in the run. @default no worker can join it */
   readonly sharedSettings?: string | undefined;
-  /** Aborted by an interrupt before the session started: the session then ends at once. @default never */
+  /**
+   * Aborted by an interrupt before the session started: the session then ends at once. Read once, at the start.
+   * @default never
+   */
   readonly signal?: AbortSignal | undefined;
   /** Lists the works and leaves the requests to workers. @default false */
   readonly isEnqueueOnly?: boolean | undefined;
@@ -152,7 +156,7 @@ function progressOf({ settings, io, time = systemTime }: SessionOptions, run: Ha
     queues: () => run.pipeline.queues(),
     timeLeftMs: () => run.timeLeftMs,
     isQuiet: settings.isQuiet,
-    hasColour: io.stderr.isTTY === true && !io.env["NO_COLOR"],
+    hasColour: hasColour(io.stderr, io.env),
   });
 }
 

@@ -3,8 +3,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
+import type { HubEvent } from "../../http/hub-options.ts";
+import { loadPolicy } from "../../policy/load.ts";
 import { RunCounts } from "./run-counts.ts";
-import { printEnqueued } from "./run-summary.ts";
+import type { SessionOutcome } from "./run-session.ts";
+import type { RunSettings } from "./run-settings.ts";
+import { printEnqueued, printSummary } from "./run-summary.ts";
 
 test("the summary distinguishes a work that failed in an earlier run from one that was tried now", async () => {
   const { folder } = await temporaryFolder();
@@ -34,6 +38,27 @@ test("the summary of --enqueue-only names the worker with the flag that finds th
   };
   assert.equal(printed({}), `To download them: docstokg worker --manifest ${manifest}`);
   assert.equal(printed({ DOCSTOKG_MANIFEST: manifest }), "To download them: docstokg worker");
+});
+
+test("the summary advises a flag that the command takes, also for the key of a tier or partition", async () => {
+  const counts = new RunCounts();
+  const keys = ["api.crossref.org with mailto", "zenodo.org#0123456789abcdef", "service arxiv"];
+  for (const key of keys)
+    counts.listener({
+      ...{ event_type: "limit_learned", key, host: key, role: "metadata", what: "rate" },
+      ...{ old: "10/SECOND", new: "5/SECOND", source: "X-RateLimit" },
+    } as HubEvent);
+  const none = { total: 0, done: 0, failed: 0, pending: 0, merged: 0 };
+  const report = { works: none, files: { count: 0, bytes: 0 }, reasons: [], resolvers: [], runs: [] };
+  const outcome = { counts, report, switchedOff: new Map(), elapsedMs: 0, wasInterrupted: false, wasRejected: false };
+  let text = "";
+  const output = { write: (part: string) => (text += part) };
+  const io = { argv: [], env: {}, stdout: output, stderr: output };
+  const settings = { folder: "x", manifest: "x/manifest.db", keepsTelemetry: false, isJson: false };
+  printSummary(outcome as unknown as SessionOutcome, settings as RunSettings, io);
+  const targets = Array.from(text.matchAll(/--rate '([^']+)=…'/g), ([, target]) => target);
+  assert.deepEqual(targets, ["api.crossref.org:metadata", "zenodo.org:metadata", "service:arxiv:metadata"]);
+  await loadPolicy({ env: {}, overrides: { rate: targets.map(target => `${target}=rates:1/SECOND`) } });
 });
 
 test("the summary names a server that announced a lower limit than the policy, once", async t => {

@@ -1,3 +1,4 @@
+import { limitTargetOf, textOfTarget } from "../../dashboard/action-target.ts";
 import { manifestName } from "../../harvest/manifest/manifest.ts";
 import type { Reason } from "../../harvest/reason.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -104,8 +105,9 @@ const LEARNED_SHOWN = 10;
 /** One line for each key: its limit in the policy is probably too high. */
 function learnedLines(limits: readonly LearnedLimit[]): readonly string[] {
   const lines = limits.slice(0, LEARNED_SHOWN).map(({ key, role, old, new: announced, source }) => {
-    const target = key.replace(/^service /, "service:");
-    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). The run used the lower limit; to use it from the start: --rate '${target}:${role}=…', or your ratelimits.yaml`;
+    // A key may name a tier, a partition, or a host of a service, which `--rate` does not take.
+    const target = textOfTarget(limitTargetOf(key, role));
+    return `Lower limit announced by ${key} (${role}): ${announced} instead of ${old} (${source}). The run used the lower limit; to use it from the start: --rate '${target}=…', or your ratelimits.yaml`;
   });
   const more = limits.length - LEARNED_SHOWN;
   return more > 0 ? [...lines, `and ${more} more (--json lists them)`] : lines;

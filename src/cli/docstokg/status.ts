@@ -1,4 +1,5 @@
 import { writeAtomically } from "../../files/atomic-file.ts";
+import { actualRunState } from "../../harvest/manifest/actual-run-state.ts";
 import type { Manifest } from "../../harvest/manifest/manifest.ts";
 import type { FailedWork, ManifestReport } from "../../harvest/manifest/manifest-reports.ts";
 import type { ManifestWorker } from "../../harvest/manifest/manifest-workers.ts";
@@ -61,7 +62,7 @@ async function statusOf(manifest: Manifest): Promise<ManifestStatus> {
   ]);
   const perMs = workers.filter(({ isAlive }) => isAlive).reduce((sum, worker) => sum + paceOf(worker), 0);
   const timeLeftMs = perMs > 0 ? Math.round(report.works.pending / perMs) : undefined;
-  return { ...(await withStopped(report, manifest)), lastFailed, workers, timeLeftMs, manifest: name };
+  return { ...(await withActualState(report, manifest)), lastFailed, workers, timeLeftMs, manifest: name };
 }
 
 /** Works per millisecond. */
@@ -69,16 +70,10 @@ function paceOf({ done, failed, elapsedMs }: ManifestWorker): number {
   return elapsedMs > 0 ? (done + failed) / elapsedMs : 0;
 }
 
-/**
- * Corrects the state of a last run that is recorded as running but that no process works on: it was killed (`stopped`), or
- * it was added with `--enqueue-only` and waits for a worker (`waiting`).
- */
-async function withStopped(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
+async function withActualState(report: ManifestReport, manifest: Manifest): Promise<ManifestReport> {
   const [last, ...earlier] = report.runs;
-  if (last?.state !== "running") return report;
-  if (await manifest.isInUse()) return report;
-  const state = (await manifest.nextRun()) === undefined ? "stopped" : "waiting";
-  return { ...report, runs: [{ ...last, state }, ...earlier] };
+  if (last === undefined) return report;
+  return { ...report, runs: [{ ...last, state: await actualRunState(manifest, last) }, ...earlier] };
 }
 
 function checkFlags(flags: Flags): void {

@@ -1,10 +1,10 @@
-import { isOperatorReason } from "../../breaker/cooldowns.ts";
+import { isOperatorReason, reasonText } from "../../breaker/cooldowns.ts";
 import { combinedStatus, type SharedBreakerStatus, worseStatus } from "../../breaker/host-status.ts";
-import { type Constraint, isDocstokgError, type LearnedFrom } from "../../errors.ts";
+import { type Constraint, HOLD, isDocstokgError, type LearnedFrom } from "../../errors.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
-import type { RunningProcess } from "../../http/observer.ts";
+import type { RecordedHold, RunningProcess } from "../../http/observer.ts";
 import type { LimitOrderSnapshot, TotalOrderSnapshot } from "../../limiter/key-snapshot.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
 import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
@@ -60,6 +60,8 @@ export type SharedFacts =
       readonly kind: "connected";
       readonly store: string;
       readonly report: SharedBreakerStatus;
+      /** The order of an operator that holds the request. It applies to every process, and in shadow mode too. */
+      readonly hold: { readonly constraint: Constraint; readonly remainingMs: number } | undefined;
       readonly processes: readonly ProcessFacts[];
       /** Processes that may have called the host: they list only their busiest keys, and did not answer. */
       readonly unknown: readonly Pick<ProcessFacts, "pid" | "program">[];
@@ -100,8 +102,10 @@ export async function sharedFacts(
     snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
   try {
     const report = await sharedReport(observer, breakers, role);
+    const unit = withoutTier(commonName(route.name));
+    const held = await observer.hold([unit, ...Object.values(breakers)], role);
     const question = {
-      units: [withoutTier(commonName(route.name))],
+      units: [unit],
       isListed: (process: RunningProcess) => keyOf(process) !== undefined,
     };
     const { running, unknown } = await askedProcesses(connection, question, flags, io);
@@ -120,11 +124,17 @@ export async function sharedFacts(
     });
     processes.sort((a, b) => a.readyMs - b.readyMs);
     const silent = unknown.map(({ pid, program }) => ({ pid, program }));
-    return { kind: "connected", store: storeName, report, processes, unknown: silent };
+    const hold = held && { constraint: constraintOf(held), remainingMs: held.remainingMs };
+    return { kind: "connected", store: storeName, report, hold, processes, unknown: silent };
   } catch (error) {
     if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
     return { kind: "unknown", reason: error.message };
   }
+}
+
+/** As the processes name it in refusals. */
+function constraintOf({ unit, reason }: RecordedHold): Constraint {
+  return { kind: "cooldown", owner: unit, limit: `${HOLD} (${reasonText(reason)})` };
 }
 
 /**

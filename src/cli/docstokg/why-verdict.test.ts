@@ -53,6 +53,7 @@ function connected(
     kind: "connected",
     unknown: [],
     store: "sqlite:x",
+    hold: undefined,
     report: { ...closed, ...report },
     processes: processes.map(one => ({ ...idle, ...one })),
   };
@@ -158,6 +159,22 @@ test("in shadow mode a request is sent, and the text says what would have happen
   assert.match(breaker.text, /^Refused by process 7: .* Shadow mode only reports: Refused: a\.example is in cooldown/);
   const both = whyVerdict("metadata", { ...shadowed, isBreakerShadow: true }, cooling, unread);
   assert.equal(both.kind, "send");
+});
+
+test("a hold is enforced in shadow mode too, and the later of a hold and a window decides", () => {
+  const shadowed = { ...policy, route: { ...policy.route, roleBudget: { ...roleBudget, isShadow: true } } };
+  const constraint: Constraint = { kind: "cooldown", owner: host, limit: "hold (pause)" };
+  const held = { ...connected({}, { readyMs: 5000, constraint: window }), hold: { constraint, remainingMs: 6000 } };
+  for (const facts of [policy, shadowed]) {
+    const verdict = whyVerdict("metadata", facts, held, unread);
+    assert.deepEqual([verdict.kind, verdict.constraint], ["refuse", constraint]);
+  }
+  const shorter = { ...held, hold: { constraint, remainingMs: 900 } };
+  assert.deepEqual(whyVerdict("metadata", policy, shorter, unread).constraint, window);
+  const published = { ...connected({}, { readyMs: 5999, constraint }), hold: held.hold };
+  assert.match(whyVerdict("metadata", policy, published, unread).text, /^Refused by process 7: hold \(pause\)/);
+  const first = { ...connected(), hold: { constraint, remainingMs: 900 } };
+  assert.equal(whyVerdict("metadata", policy, first, unread).text, "Waits 900 ms: hold (pause) of a.example.");
 });
 
 test("if a process that lists only its busiest keys does not answer, the verdict says that its state is unknown", () => {

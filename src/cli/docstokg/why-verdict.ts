@@ -1,6 +1,6 @@
 import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import { type Constraint, describeConstraint } from "../../errors.ts";
+import { type Constraint, describeConstraint, HOLD } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
@@ -58,7 +58,8 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
   const { constraint, kind } = enforced;
   if (shared.kind === "unknown" || (kind !== "refuse" && kind !== "wait")) return enforced;
   const isShadow = constraint?.kind === "breaker" ? policy.isBreakerShadow : policy.route.roleBudget.isShadow;
-  if (!isShadow) return enforced;
+  // A hold applies in shadow mode too.
+  if (!isShadow || constraint?.limit.startsWith(HOLD)) return enforced;
   const rest: SharedFacts =
     constraint?.kind === "breaker"
       ? { ...shared, report: { ...shared.report, cooldownMs: 0, circuits: [] } }
@@ -85,13 +86,14 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Refused: circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight.`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
-  const { readyMs = 0, constraint, pid } = shared.processes[0] ?? {};
+  const { readyMs, constraint, pid } = nextSlotOf(shared);
   if (constraint?.kind === "concurrency") {
     const text = `Waits for a concurrency slot in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
     return { kind: "wait", sendInMs: null, constraint, text };
   }
   if (readyMs > maxDelayMs && constraint !== undefined) {
-    const text = `Refused by process ${pid}: ${limitText(constraint)}, next slot in ${formatWait(readyMs)}; ${bound}.`;
+    const by = pid === undefined ? "" : ` by process ${pid}`;
+    const text = `Refused${by}: ${limitText(constraint)}, next slot in ${formatWait(readyMs)}; ${bound}.`;
     return { kind: "refuse", sendInMs: readyMs, constraint, text };
   }
   if (remainingMs > 0 && remainingMs >= readyMs) {
@@ -100,7 +102,8 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     return { kind: "wait", sendInMs: remainingMs, constraint: breaker, text };
   }
   if (readyMs > 0 && constraint !== undefined) {
-    const text = `Waits ${formatWait(readyMs)} in process ${pid}: ${limitText(constraint)}.`;
+    const where = pid === undefined ? "" : ` in process ${pid}`;
+    const text = `Waits ${formatWait(readyMs)}${where}: ${limitText(constraint)}.`;
     return { kind: "wait", sendInMs: readyMs, constraint, text };
   }
   if (state === "half_open") {
@@ -113,6 +116,15 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
       `Sent at once by a new process. The state of process ${pidsOf(unknown)} is unknown: it did not answer.`,
     );
   return sent("Sent at once.");
+}
+
+/** When the limits admit the request: in the process that sends it first, or after a hold, which applies to all of them. */
+function nextSlotOf({ processes, hold }: SharedFacts & { readonly kind: "connected" }) {
+  const { readyMs = 0, constraint, pid } = processes[0] ?? {};
+  // The process may have published the same hold, with an end that differs by some milliseconds.
+  const isKnown = hold?.constraint.owner === constraint?.owner && hold?.constraint.limit === constraint?.limit;
+  if (hold === undefined || isKnown || hold.remainingMs <= readyMs) return { readyMs, constraint, pid };
+  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined };
 }
 
 function pidsOf(processes: readonly { readonly pid: number }[]): string {

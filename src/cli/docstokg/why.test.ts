@@ -56,6 +56,29 @@ test("a request is refused if an operator has opened the circuit of its host, wi
   assert.match(text, /^process +no process has called this host in the last minute$/m);
 });
 
+test("why reads holds from the store: of the host, and of its service, also if no process runs", async () => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  const verdictOf = async (role: string) => {
+    const { stdout } = await runCli(["why", "https://arxiv.org/abs/1", "--role", role, "--json", "--store", store]);
+    const { verdict, decidedBy } = JSON.parse(stdout);
+    return { ...verdict, where: decidedBy?.where };
+  };
+  assert.equal((await verdictOf("landing")).kind, "send");
+  const hold = (target: string, reason: string, duration: string) =>
+    runCli(["limits", "hold", target, "--for", duration, "--reason", reason, "--store", store]);
+  await hold("arxiv.org:landing", "pause", "5min");
+  const held = await verdictOf("landing");
+  assert.equal(held.kind, "refuse");
+  assert.deepEqual(held.constraint, { kind: "cooldown", owner: "arxiv.org", limit: "hold (pause)" });
+  assert.equal(held.where, "an operator's order");
+  assert.match(held.text, /^Refused: hold \(pause\) of arxiv\.org, next slot in \d+ s; the call waits at most/);
+  assert.equal((await verdictOf("metadata")).kind, "send");
+  await hold("service:arxiv", "all", "1h");
+  for (const role of ["metadata", "landing"])
+    assert.deepEqual((await verdictOf(role)).constraint.owner, "service arxiv", role);
+});
+
 test("why finds the key of a host that is not among the 200 busiest ones of a process", async t => {
   const { store } = await temporaryFolder();
   const { origin } = await serve(t, (_, response) => response.end());

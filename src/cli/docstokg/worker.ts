@@ -37,22 +37,34 @@ export const worker: CommandModule = {
       throw usageError("--manifest", "workers need a PostgreSQL manifest: postgres://user@host/database");
     // A worker that waits for runs may be started before the first of them.
     const manifest = flags["stay"] === true ? await openManifest(name, systemTime) : await openExistingManifest(name);
-    const interrupt = new AbortController();
-    const stopListening = io.onInterrupt?.(() => interrupt.abort());
     try {
-      return await workOn(manifest, flags, io, interrupt.signal);
+      return await workOn(manifest, flags, io);
     } finally {
-      stopListening?.();
       await manifest.close();
     }
   },
 };
 
-/** Joins one run after the other. The exit code is the worst one of them. */
-async function workOn(manifest: Manifest, flags: Flags, io: Io, signal: AbortSignal): Promise<ExitCode> {
+/** Joins one run after the other, until Ctrl-C. The exit code is the worst one of them. */
+export async function workOn(manifest: Manifest, flags: Flags, io: Io): Promise<ExitCode> {
+  const interrupt = new AbortController();
+  const { signal } = interrupt;
+  const stopListening = io.onInterrupt?.(() => {
+    interrupt.abort();
+    // Looking for a run is repeated for minutes while the server is away. A run has a connection of its own.
+    manifest.stopWaiting();
+  });
+  try {
+    return await joinRuns(manifest, flags, io, signal);
+  } finally {
+    stopListening?.();
+  }
+}
+
+async function joinRuns(manifest: Manifest, flags: Flags, io: Io, signal: AbortSignal): Promise<ExitCode> {
   let exitCode: ExitCode = ExitCode.ok;
   for (let runs = 0; ; runs += 1) {
-    const next = flags["stay"] === true ? await awaitRun(manifest, signal) : await manifest.nextRun();
+    const next = await nextRun(manifest, flags["stay"] === true, signal);
     if (signal.aborted) return ExitCode.interrupted;
     if (next === undefined) {
       if (runs === 0) io.stderr.write(`No run of ${manifest.name} has works to do.\n`);
@@ -106,6 +118,20 @@ async function checkStore(policy: ReturnType<typeof parseSettings>["policy"], fl
     "the limits are not shared with other workers: set --rate-backend redis --rate-dsn redis://… (several machines) or " +
       "--rate-backend multiprocess (one machine), or pass --sole-worker",
   );
+}
+
+/** The next run with works to do; undefined if there is none or the signal is aborted. */
+async function nextRun(
+  manifest: Manifest,
+  isStaying: boolean,
+  signal: AbortSignal,
+): Promise<UnfinishedRun | undefined> {
+  try {
+    return isStaying ? await awaitRun(manifest, signal) : await manifest.nextRun();
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
+  }
 }
 
 /** The next run with works to do, now or later; undefined if the signal is aborted. */

@@ -1,6 +1,7 @@
 import { DownloadError } from "../../errors.ts";
 import { readLock } from "../../ontology/lockfile.ts";
 import type { Ontofetch } from "../../ontology/ontofetch.ts";
+import { listsVersions } from "../../ontology/planner.ts";
 import type { Source } from "../../ontology/resolver.ts";
 import { labelOf } from "../../ontology/version-label.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -54,11 +55,11 @@ export const versions: CommandModule = {
         );
         if (message !== undefined) io.stderr.write(`${source.id}: ${printable(message)}\n`);
       }
-      return ExitCode.ok;
+      return message === undefined || !listsVersions(source) ? ExitCode.ok : ExitCode.partial;
     }),
 };
 
-/** A service that lists no versions is a message, not an error. */
+/** If the service lists no versions or could not be asked, the message says so. The stored versions are printed anyway. */
 async function knownVersions(ontofetch: Ontofetch, source: Source, signal: AbortSignal) {
   const stored = await ontofetch.store.versions(source.id);
   try {

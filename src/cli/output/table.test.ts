@@ -108,3 +108,8 @@ test("the width is that of the terminal, at least 20, and unlimited in a pipe or
   assert.equal(terminalWidth({ isTTY: true, columns: 0 }), undefined);
   assert.equal(terminalWidth({ isTTY: false, columns: 80 }), undefined);
 });
+
+test("a table has any number of rows", () => {
+  const many = Array.from({ length: 200_000 }, (_, row) => [`row ${row}`, "x"]);
+  assert.equal(formatTable(["a", "b"], many).split("\n").length, 200_002);
+});

@@ -72,7 +72,12 @@ function withoutRepeat(row: Cells, above: Cells | undefined): Cells {
 }
 
 function widest(rows: readonly Cells[], column: number, width: (cell: string) => number): number {
-  return Math.max(0, ...rows.map(row => width(row[column] ?? "")));
+  return longest(rows, row => width(row[column] ?? ""));
+}
+
+/** Not Math.max(...): more than about 100,000 arguments overflow the stack. */
+export function longest<Item>(items: readonly Item[], length: (item: Item) => number): number {
+  return items.reduce((max, item) => Math.max(max, length(item)), 0);
 }
 
 function leastWidth(cell: string): number {
@@ -98,7 +103,7 @@ function fittingWidths(
 }
 
 function longestWord(text: string): number {
-  return Math.max(...text.split(" ").map(word => Math.min(word.length, UNBROKEN_CHARS)));
+  return longest(text.split(" "), word => Math.min(word.length, UNBROKEN_CHARS));
 }
 
 function rowLines(

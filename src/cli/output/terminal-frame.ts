@@ -39,7 +39,9 @@ export class TerminalFrame {
 
   /** Lines that have scrolled out of the terminal cannot be written over, so the text must fit its height. */
   #fitting(lines: readonly string[]): { readonly rows: number; readonly lines: readonly string[] } {
-    const { columns = 80, rows: maxRows = 24 } = this.#output;
+    // Some terminals report 0 if they do not know their size.
+    const columns = this.#output.columns || 80;
+    const maxRows = this.#output.rows || 24;
     const kept: string[] = [];
     let rows = 0;
     for (const line of lines) {

@@ -6,7 +6,7 @@ import type { Io } from "../program.ts";
 import { watch } from "./watch.ts";
 
 /** A watch on a terminal with ten lines that can be interrupted. */
-function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
+function startScenario({ isTTY = true, isJson = false, columns = 20, rows = 10 } = {}) {
   const time = new FakeTime();
   const written: string[] = [];
   const stderrTexts: string[] = [];
@@ -15,7 +15,7 @@ function startScenario({ isTTY = true, isJson = false, rows = 10 } = {}) {
   const io: Io = {
     argv: [],
     env: {},
-    stdout: { write: text => written.push(text), isTTY, columns: 20, rows },
+    stdout: { write: text => written.push(text), isTTY, columns, rows },
     stderr: { write: text => stderrTexts.push(text) },
     time,
     outputClosed: closed.signal,
@@ -76,6 +76,16 @@ test("a text higher than the terminal is cut, because it could not be replaced",
   await ended;
 });
 
+test("a terminal that reports no size counts as one of 80 columns and 24 rows", async () => {
+  const { time, written, begin, interrupt } = startScenario({ columns: 0, rows: 0 });
+  const ended = begin(async () => `${"x".repeat(81)}\n`);
+  await time.advance(1000);
+  assert.equal(written[0], `${"x".repeat(81)}\x1b[K\n\x1b[J`);
+  assert.ok(written[1]?.startsWith("\r\x1b[2A"));
+  interrupt();
+  await ended;
+});
+
 test("in a pipe the texts follow each other, without control characters", async () => {
   const { time, written, begin, interrupt } = startScenario({ isTTY: false });
   const ended = begin(async () => "one\ntwo\n");
@@ -102,6 +112,21 @@ test("a watch ends with 0 when its reader closes stdout", async () => {
   assert.equal(await ended, 0);
   assert.equal(written.length, 1);
   assert.equal(time.armedTimers, 0);
+});
+
+test("Ctrl-C ends a watch whose store does not answer, and a later answer or error is not printed", async () => {
+  for (const isFailing of [false, true]) {
+    const { time, written, stderrTexts, begin, interrupt } = startScenario();
+    const answer = Promise.withResolvers<string>();
+    const ended = begin(() => answer.promise);
+    await time.advance(0);
+    interrupt();
+    assert.equal(await ended, 130);
+    if (isFailing) answer.reject(new RangeError("closed"));
+    else answer.resolve("late\n");
+    await time.advance(1000);
+    assert.deepEqual([written, stderrTexts, time.armedTimers], [[], [], 0]);
+  }
 });
 
 test("a store error is printed, and the next refresh tries again", async () => {

@@ -3,6 +3,7 @@ import { isDocstokgError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { ExitCode } from "../exit-code.ts";
+import { interruptible } from "../interrupts.ts";
 import type { Flags, Io } from "../program.ts";
 import { TerminalFrame } from "./terminal-frame.ts";
 
@@ -44,28 +45,28 @@ export async function showView<Value>(flags: Flags, io: Io, { read, text }: View
  * Prints the state every second, until Ctrl-C (exit code 130) or until the reader closes stdout (exit code 0).
  * If the store fails, the error is printed instead (with JSON on stderr), and the next refresh tries again.
  */
-export async function watch(io: Io, { render, isJson }: WatchOptions): Promise<ExitCode> {
+export function watch(io: Io, { render, isJson }: WatchOptions): Promise<ExitCode> {
   const { stdout, time = systemTime, outputClosed } = io;
-  const interrupted = new AbortController();
-  let exitCode: ExitCode = ExitCode.ok;
-  const stopListening = io.onInterrupt?.(() => {
-    exitCode = ExitCode.interrupted;
-    interrupted.abort();
-  });
-  const endSignal =
-    outputClosed === undefined ? interrupted.signal : AbortSignal.any([interrupted.signal, outputClosed]);
   const frame = new TerminalFrame(stdout, stdout.isTTY === true && !isJson);
-  try {
+  return interruptible(io, async interrupted => {
+    const endSignal = outputClosed === undefined ? interrupted : AbortSignal.any([interrupted, outputClosed]);
     while (!endSignal.aborted) {
-      const { isStoreError, text } = await rendered(render);
-      if (isStoreError && isJson) io.stderr.write(text);
-      else if (!endSignal.aborted) frame.show(text);
+      const state = await unlessAborted(rendered(render), endSignal);
+      if (state?.isStoreError && isJson) io.stderr.write(state.text);
+      else if (state !== undefined) frame.show(state.text);
       await delay(time, REFRESH_MS, endSignal);
     }
-  } finally {
-    stopListening?.();
-  }
-  return exitCode;
+    return interrupted.aborted ? ExitCode.interrupted : ExitCode.ok;
+  });
+}
+
+/** The result, or undefined as soon as the signal is aborted: a read may wait minutes for a server that is away. */
+function unlessAborted<Value>(pending: Promise<Value>, endSignal: AbortSignal): Promise<Value | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<Value | undefined>();
+  const end = () => resolve(undefined);
+  endSignal.addEventListener("abort", end);
+  pending.then(resolve, reject).finally(() => endSignal.removeEventListener("abort", end));
+  return promise;
 }
 
 async function rendered(

@@ -137,8 +137,8 @@ export interface Manifest {
 }
 
 /**
- * Opens or creates a manifest. Rejects with a ConfigError if it cannot be used; a file or database of another program is
- * not changed.
+ * Opens or creates a manifest. Rejects with a ConfigError if it cannot be used, and with a StoreError if its server cannot
+ * be reached. A file or database of another program is not changed.
  * @param manifest the path of a file, or a PostgreSQL URL, which may contain a password
  */
 export async function openManifest(manifest: string, time: Time): Promise<Manifest> {

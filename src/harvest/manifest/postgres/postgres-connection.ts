@@ -147,12 +147,16 @@ export class PostgresConnection {
     return isCommitted;
   }
 
-  /** Runs an action while the manifest is opened. It is not repeated: an error becomes a ConfigError. */
+  /**
+   * Runs an action while the manifest is opened. It is not repeated: a server that cannot be reached is a StoreError, any
+   * other error a ConfigError.
+   */
   async check<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     try {
       return await this.#withClient(action);
     } catch (error) {
       if (isDocstokgError(error)) throw error;
+      if (isTransient(error)) throw this.#unreachable(error);
       const message = `cannot use the manifest ${this.#name}: ${reasonOf(error)}`;
       throw new ConfigError([{ where: "--manifest", path: "", message }], { cause: error });
     }
@@ -200,11 +204,14 @@ export class PostgresConnection {
         return await action();
       } catch (error) {
         if (!isTransient(error)) throw error;
-        if (this.#closing.signal.aborted || this.#time.monotonicUs() >= untilUs)
-          throw new StoreError(`cannot reach the manifest ${this.#name}: ${reasonOf(error)}`, { cause: error });
+        if (this.#closing.signal.aborted || this.#time.monotonicUs() >= untilUs) throw this.#unreachable(error);
       }
       await this.#pause(backoffMs(BACKOFF, attempt, Math.random(), undefined));
     }
+  }
+
+  #unreachable(error: unknown): StoreError {
+    return new StoreError(`cannot reach the manifest ${this.#name}: ${reasonOf(error)}`, { cause: error });
   }
 
   /** Ends early when the connection is closed. */

@@ -49,7 +49,10 @@ export class PostgresManifest implements Manifest {
   #onLost: (error: unknown) => void = () => undefined;
   #onDead: (storeIds: readonly string[]) => void = () => undefined;
 
-  /** Rejects with a ConfigError if the database cannot be used. @param url may contain a password */
+  /**
+   * Rejects with a ConfigError if the database cannot be used, and with a StoreError if its server cannot be reached.
+   * @param url may contain a password
+   */
   static async open(url: string, time: Time): Promise<PostgresManifest> {
     const address = parsePostgresUrl(url);
     const connection = await PostgresConnection.open(address, time);
