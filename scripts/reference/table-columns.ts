@@ -124,6 +124,7 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
       taken_by: "run that has it in memory",
       progress: "what the search for a copy has done so far, as text",
       merged_into: "work that stands for this one",
+      inherited: "the progress of works that were merged into this one, as JSON",
     },
   },
   attempts: {

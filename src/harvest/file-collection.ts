@@ -45,10 +45,12 @@ export class FileCollection {
     return this.#held;
   }
 
-  restore({ files, failures }: CollectedFiles, held: readonly PendingStep[]): void {
-    this.#files = files;
-    this.#failures = failures;
-    this.#held = [...held];
+  /** Adds what an earlier search for the same work has collected. Returns the steps that may start now. */
+  restore({ files, failures }: CollectedFiles, held: readonly PendingStep[]): readonly PendingStep[] {
+    this.#files = [...this.#files, ...files];
+    this.#failures = [...this.#failures, ...failures];
+    this.#held.push(...held);
+    return this.#released();
   }
 
   /** Returns the step of a source or supplement if the article is stored, and otherwise keeps it until then. */
@@ -64,10 +66,7 @@ export class FileCollection {
     reason: DoneReason,
   ): readonly PendingStep[] {
     this.#files = [...this.#files, { role, mediaType, reason, bytes }];
-    if (!this.hasArticle) return [];
-    const released = this.#held;
-    this.#held = [];
-    return released;
+    return this.#released();
   }
 
   /** Records the failure of a file that the work can do without. False if it cannot, because it has no article yet. */
@@ -115,6 +114,13 @@ export class FileCollection {
     const count = this.#failures.length;
     const message = first && `${count} further ${count === 1 ? "file" : "files"} could not be downloaded: ${first}`;
     return { reason: main.reason, message, bytes: this.#files.reduce((sum, { bytes }) => sum + bytes, 0) };
+  }
+
+  #released(): readonly PendingStep[] {
+    if (!this.hasArticle) return [];
+    const released = this.#held;
+    this.#held = [];
+    return released;
   }
 
   #has(kind: string): boolean {

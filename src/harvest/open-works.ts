@@ -3,6 +3,7 @@ import { Backlog } from "./backlog.ts";
 import { hostQueueKey, isDownloadQueue } from "./host-queue-key.ts";
 import { HostQueues } from "./host-queues.ts";
 import type { ListedWork, Manifest } from "./manifest/manifest.ts";
+import type { TakenWork } from "./manifest/manifest-queue.ts";
 import { batchOf, type PipelineTask } from "./pipeline-task.ts";
 import type { Reason } from "./reason.ts";
 import { LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
@@ -97,7 +98,7 @@ export class OpenWorks {
     else for (const [queue, works] of queues) this.backlog.add(queue, works);
   }
 
-  /** Other processes have changed the manifest. */
+  /** Other processes, or a merge, have changed which works wait in the manifest. */
   changedElsewhere(): void {
     // While there is enough to do, the number of works that wait need not be exact.
     if (this.backlog.works < this.#options.maxOpen) this.#isBacklogKnown = false;
@@ -138,9 +139,9 @@ export class OpenWorks {
       }
       loaded += taken.length;
       const clock = this.clock();
-      for (const { work, progress } of taken) {
-        const known = this.#options.secretUrls.restored(work);
-        const resolution = Resolution.restored(known ?? work, this.#resolutionOptions, progress, clock);
+      for (const each of taken) {
+        const known = this.#options.secretUrls.restored(each.work);
+        const resolution = Resolution.restored(known ?? each.work, this.#resolutionOptions, each, clock);
         if (known !== undefined) await this.advanceIfWanted(resolution);
         else await this.#settle(resolution, "url-not-stored", "list the work again, with its complete URL");
       }
@@ -169,10 +170,10 @@ export class OpenWorks {
     const blocked = this.backlog.blockedAfter(untilUs);
     const works = await manifest.queue.takeLater(run, time.wallMs() + maxBreakerWaitMs, blocked, FAILED_PER_TURN);
     if (works.length === 0) return this.#readChangedBacklog();
-    for (const { work, message, queue } of works) {
+    for (const { work, message, queue, progress } of works) {
       const text = message ?? this.backlog.messageOf(queue);
-      const state = await manifest.fail(work.id, "rate-limited", text, undefined, true);
-      onSettled?.(work, state, "rate-limited", 0);
+      const state = await manifest.fail(work.id, "rate-limited", text, progress);
+      onSettled?.(work, state === "done" ? "done" : "failed", "rate-limited", 0);
     }
     this.#isBacklogKnown = false;
     return true;
@@ -267,7 +268,13 @@ export class OpenWorks {
     const { notBeforeUs, waitMessage: message } = pending;
     const isLater = notBeforeUs > this.#nowUs;
     const notBeforeMs = isLater ? time.wallMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
-    await manifest.queue.putOff(resolution.work.id, { queue, notBeforeMs, progress, message });
+    const { inherited } = resolution;
+    const putOff = { queue, notBeforeMs, progress, message, inherited };
+    const taken = await manifest.queue.putOff(resolution.work.id, putOff);
+    if (taken !== undefined) {
+      resolution.repeat(pending);
+      return this.#inherit(resolution, taken);
+    }
     this.#count -= 1;
     this.backlog.add(queue, 1, isLater ? notBeforeUs : 0);
   }
@@ -276,8 +283,23 @@ export class OpenWorks {
     const { work } = resolution;
     const isTemporary = reason === "rate-limited" || reason === "breaker-open";
     const progress = isTemporary ? resolution.progress(this.clock()) : undefined;
-    const state = await this.#options.manifest.fail(work.id, reason, message, progress);
-    this.closed(work, state, reason, 0);
+    const state = await this.#options.manifest.fail(work.id, reason, message, progress, resolution.inherited);
+    if (typeof state === "string") this.closed(work, state, reason, 0);
+    else await this.#inherit(resolution, state);
+  }
+
+  /** A list or another work has added identifiers or steps meanwhile. */
+  async #inherit(resolution: Resolution, { work, inherited }: TakenWork): Promise<void> {
+    const known = this.#options.secretUrls.restored(work) ?? resolution.work;
+    resolution.inherit(known, inherited, this.clock());
+    await this.advanceIfWanted(resolution, true);
+  }
+
+  /** The work is merged into another one. If that one waited in the manifest, it is now in the queue "". */
+  merged(work: ListedWork): void {
+    this.backlog.add("", 1);
+    this.changedElsewhere();
+    this.closed(work, "merged", "merged", 0);
   }
 
   get #nowUs(): number {

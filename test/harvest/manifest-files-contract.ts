@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { sha256Of } from "../../src/files/file-hash.ts";
 import type { DownloadedFile, PartialDownload } from "../../src/harvest/manifest/manifest-files.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { added, DOWNLOADED, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
+import { added, DOWNLOADED, IS_PRESENT, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
 
 export function filesContract(open: OpenManifest): void {
   test("a finished work has its file, its source and no partial files", async t => {
@@ -72,7 +72,7 @@ export function filesContract(open: OpenManifest): void {
     for (const { id } of all) await manifest.files.savePart({ ...record, work: id, file: `${id}.part` });
     await manifest.complete(complete.id, "ok");
     assert.equal((await manifest.files.knownDownload("x", complete.id)).part, undefined);
-    assert.equal(await manifest.works.merge(merged, pending.id), "merged");
+    assert.equal(await manifest.works.merge(merged, pending.id, IS_PRESENT), "merged");
     await manifest.fail(failed.id, "network", undefined);
     await manifest.recover(async () => undefined);
     const left = await Promise.all(all.map(async ({ id }) => (await manifest.files.knownDownload("x", id)).part?.work));

@@ -57,7 +57,7 @@ export function finishStatement(
     parts.push(
       `gone AS (DELETE FROM parts WHERE ${ofWork} RETURNING file)`,
       `done AS (UPDATE works SET state = 'done', reason = ${bind(reason)}, message = NULL, ${mainFileColumns()},
-         ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL WHERE id IN (SELECT id FROM changed))`,
+         ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL, inherited = NULL WHERE id IN (SELECT id FROM changed))`,
     );
   else {
     const kept = displaced === undefined ? "" : ` AND sha256 <> ${bind(displaced.sha256)}`;

@@ -10,9 +10,8 @@ import {
   type AddOptions,
   idNames,
   type ListedCounts,
-  listedMetadata,
+  listedFacts,
   mergeTarget,
-  storedIds,
 } from "../manifest-works.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
@@ -181,6 +180,7 @@ function ownerOf({ byName }: Batch, ids: WorkIds): BatchWork | undefined {
 async function insertNew(client: Queryable, run: number, { byKey }: Batch): Promise<void> {
   const added = [...byKey.values()].filter(each => "work" in each);
   if (added.length === 0) return;
+  const facts = added.map(({ work }) => listedFacts(work));
   const { rows } = await client.query(
     `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        SELECT key, ids, title, year, metadata, $7::bigint, 'pending', queue, ${NOW_MS}
@@ -189,10 +189,10 @@ async function insertNew(client: Queryable, run: number, { byKey }: Batch): Prom
      ON CONFLICT (key) DO NOTHING RETURNING id, key`,
     [
       added.map(({ work }) => work.key),
-      added.map(({ work }) => storedIds(work.ids)),
-      added.map(({ work }) => work.metadata?.title ?? null),
-      added.map(({ work }) => work.metadata?.year ?? null),
-      added.map(({ work }) => listedMetadata(work)),
+      facts.map(({ ids }) => ids),
+      facts.map(({ title }) => title),
+      facts.map(({ year }) => year),
+      facts.map(({ metadata }) => metadata),
       added.map(({ queue }) => queue),
       run,
     ],

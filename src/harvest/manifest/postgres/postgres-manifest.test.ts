@@ -299,7 +299,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const other = { id: b, key: "pmid:1", ids };
     assert.equal(await first.works.update(one), b);
     assert.equal(await second.works.update(other), a);
-    const merged = await Promise.all([first.works.merge(one, b), second.works.merge(other, a)]);
+    const merged = await Promise.all([first.works.merge(one, b, IS_PRESENT), second.works.merge(other, a, IS_PRESENT)]);
     assert.deepEqual(merged.toSorted(), ["merged", "outdated"]);
     const [manifest, left] = merged[0] === "merged" ? [second, other] : [first, one];
     assert.equal(await manifest.works.update(left), undefined);
@@ -376,7 +376,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const newer = server.url({ schema: "newer" });
     await (await PostgresManifest.open(newer, systemTime)).close();
     await server.query("UPDATE newer.docstokg_manifest SET version = 99");
-    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 4/);
+    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 5/);
     assert.equal(await PostgresManifest.find(server.url(), systemTime), undefined);
     for (const wrong of [
       `postgres://someone:hunter2@127.0.0.1:${server.port}/postgres`,

@@ -4,6 +4,7 @@ import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
+import type { TakenWork } from "../manifest-queue.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { KnownTexts } from "./known-texts.ts";
@@ -230,9 +231,9 @@ export class PostgresManifest implements Manifest {
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress?: boolean,
-  ): Promise<FailedState> {
-    return this.#results.fail(work, reason, message, progress, keepsProgress);
+    inherited?: number,
+  ): Promise<FailedState | TakenWork> {
+    return this.#results.fail(work, reason, message, progress, inherited);
   }
 
   errorFrom(error: unknown): unknown {

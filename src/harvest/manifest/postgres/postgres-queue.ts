@@ -103,13 +103,12 @@ export class PostgresQueue implements ManifestQueue {
     return takenOfRows(rows);
   }
 
-  async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
+  async putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined> {
+    const { queue, notBeforeMs, progress = null, message = null, inherited } = putOff;
     const delayMs = notBeforeMs === 0 ? null : Math.ceil(notBeforeMs - this.#time.wallMs());
-    await this.#worker.changeTaken(
-      work,
-      `queue = $3, not_before_ms = coalesce(${NOW_MS} + $4::bigint, 0), progress = $5, message = $6, taken_by = NULL`,
-      [queue, delayMs, progress ?? null, message ?? null],
-    );
+    const columns = `queue = $3, not_before_ms = coalesce(${NOW_MS} + $4::bigint, 0), progress = $5, message = $6`;
+    const result = await this.#worker.release(work, columns, [queue, delayMs, progress, message], inherited);
+    return typeof result === "string" ? undefined : result;
   }
 
   async isFinished(run: number): Promise<boolean> {

@@ -126,6 +126,8 @@ const MIGRATIONS: readonly string[] = [
   // The id of the worker in the store of the limits; NULL if its limits are not shared.
   "ALTER TABLE workers ADD COLUMN store_id text",
   "CREATE TABLE robots (origin text PRIMARY KEY, status integer NOT NULL, text text NOT NULL, read_ms bigint NOT NULL)",
+  // The progress of works that were merged into a work, as a JSON array of texts: `TakenWork.inherited`.
+  "ALTER TABLE works ADD COLUMN inherited text",
 ];
 /** Marks the schema as a manifest of docstokg. */
 const FORMAT_TABLE = "docstokg_manifest";

@@ -3,6 +3,7 @@ import type { Queryable, QueryResult, SqlParameter } from "../../../stores/postg
 import { sqlStateOf } from "../../../stores/postgres/postgres-errors.ts";
 import type { Time, Timer } from "../../../time/time.ts";
 import { LeaseLostError } from "../lease-lost-error.ts";
+import { ALL_INHERITED, TAKEN_COLUMNS, type TakenWork, takenOfRow } from "../manifest-queue.ts";
 import type { Row } from "../manifest-row.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { NOW_MS } from "./postgres-clock.ts";
@@ -144,6 +145,28 @@ export class PostgresWorker {
   async changeTaken(work: number, columns: string, parameters: readonly SqlParameter[]): Promise<void> {
     const part = `set_columns AS (UPDATE works SET ${columns} WHERE id IN (SELECT id FROM changed))`;
     await this.apply(work, [part], "SELECT 1 FROM changed", parameters);
+  }
+
+  /**
+   * Like `changeTaken`, and gives the work back. Returns its state. If the work has inherited more than `inherited` texts,
+   * nothing is changed, and the work is returned.
+   */
+  async release(
+    work: number,
+    columns: string,
+    parameters: readonly SqlParameter[],
+    inherited = ALL_INHERITED,
+  ): Promise<string | TakenWork> {
+    const part = `released AS (UPDATE works SET ${columns}, taken_by = NULL WHERE id IN (SELECT id FROM changed)
+      AND json_array_length(coalesce(inherited, '[]')::json) <= $${parameters.length + 3}::bigint RETURNING state)`;
+    const result = "SELECT (SELECT state FROM released) AS state FROM changed";
+    const rows = await this.apply(work, [part], result, [...parameters, inherited]);
+    const state = rows?.[0]?.["state"];
+    if (typeof state === "string") return state;
+    // The work has inherited more, or the reply was lost.
+    const sql = `SELECT state, taken_by, ${TAKEN_COLUMNS} FROM works WHERE id = $1`;
+    const [row = {}] = await this.#options.connection.lookUp(sql, [work]);
+    return row["taken_by"] === this.id ? takenOfRow(row) : String(row["state"]);
   }
 
   /** Takes works in the name of this worker: the last parameter of the statement is its id. */

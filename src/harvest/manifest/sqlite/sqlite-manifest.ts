@@ -5,6 +5,7 @@ import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
+import { ALL_INHERITED, type TakenWork } from "../manifest-queue.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import {
   isManifestLocked,
@@ -14,7 +15,7 @@ import {
   readManifestFile,
   withStatements,
 } from "./sqlite-manifest-file.ts";
-import { SqliteQueue } from "./sqlite-queue.ts";
+import { INHERITED_COUNT, SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
 import { SqliteRobots } from "./sqlite-robots.ts";
 import { SqliteManifestTables } from "./sqlite-tables.ts";
@@ -71,7 +72,7 @@ export class SqliteManifest implements Manifest {
     );
     this.#done = db.prepare(
       `UPDATE works SET state = 'done', reason = ?, message = NULL, sha256 = ?, url = ?, resolver = ?, licence = ?,
-         version = ?, ended_ms = ?, taken_by = NULL, progress = NULL WHERE id = ?`,
+         version = ?, ended_ms = ?, taken_by = NULL, progress = NULL, inherited = NULL WHERE id = ?`,
     );
     this.#addFile = db.prepare(
       `INSERT INTO work_files (work, role, sha256, url, resolver) VALUES (?, ?, ?, ?, ?)
@@ -87,15 +88,14 @@ export class SqliteManifest implements Manifest {
     );
     this.#progress = db.prepare("UPDATE works SET queue = ?, progress = ? WHERE id = ?");
     this.#complete = db.prepare(
-      `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL
-       WHERE id = ?`,
+      `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL,
+         inherited = NULL WHERE id = ?`,
     );
     this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
-      `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?1,
-         message = coalesce(?2, CASE WHEN ?3 THEN message END), ended_ms = ?4, taken_by = NULL,
-         progress = CASE WHEN sha256 IS NOT NULL THEN NULL WHEN ?3 THEN progress ELSE ?5 END
-       WHERE id = ?6 RETURNING state`,
+      `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?, message = ?, ended_ms = ?,
+         taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL, inherited, NULL)
+       WHERE id = ? AND ${INHERITED_COUNT} <= ? RETURNING state`,
     );
   }
 
@@ -197,11 +197,12 @@ export class SqliteManifest implements Manifest {
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress = false,
-  ): Promise<FailedState> {
+    inherited = ALL_INHERITED,
+  ): Promise<FailedState | TakenWork> {
     const wallMs = this.#time.wallMs();
-    const row = this.#failed.get(reason, message ?? null, keepsProgress ? 1 : 0, wallMs, progress ?? null, work);
-    return row?.["state"] === "done" ? "done" : "failed";
+    const row = this.#failed.get(reason, message ?? null, wallMs, progress ?? null, work, inherited);
+    if (row === undefined) return this.queue.taken(work);
+    return row["state"] === "done" ? "done" : "failed";
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {

@@ -1,13 +1,18 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import {
+  ALL_INHERITED,
   type ManifestQueue,
   type PutOff,
   TAKEN_COLUMNS,
   type TakenWork,
+  takenOfRow,
   takenOfRows,
   type WaitingWorks,
   waitingOfRow,
 } from "../manifest-queue.ts";
+
+/** SQL: the number of texts in `TakenWork.inherited`. */
+export const INHERITED_COUNT = "json_array_length(coalesce(inherited, '[]'))";
 
 /** A work is taken by the run whose id is in `taken_by`. */
 export class SqliteQueue implements ManifestQueue {
@@ -16,6 +21,7 @@ export class SqliteQueue implements ManifestQueue {
   readonly #takeLater: StatementSync;
   readonly #putOff: StatementSync;
   readonly #waitingIn: StatementSync;
+  readonly #taken: StatementSync;
 
   constructor(db: DatabaseSync) {
     const isWaiting = "run = ?1 AND state = 'pending' AND taken_by IS NULL";
@@ -35,8 +41,10 @@ export class SqliteQueue implements ManifestQueue {
        RETURNING ${TAKEN_COLUMNS}`,
     );
     this.#putOff = db.prepare(
-      "UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL WHERE id = ?",
+      `UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL
+       WHERE id = ? AND ${INHERITED_COUNT} <= ?`,
     );
+    this.#taken = db.prepare(`SELECT ${TAKEN_COLUMNS} FROM works WHERE id = ?`);
     this.#waitingIn = db.prepare(
       `SELECT min(not_before_ms) AS not_before_ms, count(*) AS works FROM works WHERE ${isWaiting} AND queue = ?2`,
     );
@@ -63,8 +71,15 @@ export class SqliteQueue implements ManifestQueue {
     return takenOfRows(this.#takeLater.all(run, afterMs, JSON.stringify(queues), limit));
   }
 
-  async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
-    this.#putOff.run(queue, Math.ceil(notBeforeMs), progress ?? null, message ?? null, work);
+  async putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined> {
+    const { queue, notBeforeMs, progress = null, message = null, inherited = ALL_INHERITED } = putOff;
+    const { changes } = this.#putOff.run(queue, Math.ceil(notBeforeMs), progress, message, work, inherited);
+    return Number(changes) === 0 ? this.taken(work) : undefined;
+  }
+
+  /** A work that this run has taken. */
+  taken(work: number): TakenWork {
+    return takenOfRow(this.#taken.get(work) ?? {});
   }
 
   /** The caller knows all works that wait, because no other process uses the manifest. */
