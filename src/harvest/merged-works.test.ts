@@ -29,21 +29,23 @@ const serviceFor = (scheme: keyof WorkIds, finding: () => Finding): Resolver => 
 
 interface Listed extends Partial<RunOptions> {
   readonly folder: string;
-  readonly works: readonly (Work | readonly Work[])[];
+  readonly works: readonly Work[];
+  /** Added to the run at the first request. @default none */
+  readonly later?: readonly Work[];
   readonly resolvers: readonly Resolver[];
   readonly isRefresh?: boolean;
   /** Called before each request. */
   readonly onRequest?: (url: string) => unknown;
 }
 
-/** Runs to the end. Works that are given as a list of their own are added one list after the other. */
-async function runOf({ folder, works, resolvers, isRefresh, onRequest, ...options }: Listed) {
+/** Runs to the end. */
+async function runOf({ folder, works, later = [], resolvers, isRefresh, onRequest, ...options }: Listed) {
   const settled: string[] = [];
   const urls: string[] = [];
   const request = async (url: string | URL) => {
     const { href } = new URL(url);
     await onRequest?.(href);
-    urls.push(href);
+    if (urls.push(href) === 1) await run.addWorks(later);
     return {
       statusCode: 200,
       headers: {},
@@ -57,7 +59,7 @@ async function runOf({ folder, works, resolvers, isRefresh, onRequest, ...option
     onSettled: ({ key }, state, reason) => settled.push(`${key} ${state} ${reason}`),
     ...options,
   });
-  for (const list of works) await run.addWorks("key" in list ? [list] : list, { isRefresh });
+  await run.addWorks(works, { isRefresh });
   run.pipeline.inputEnded();
   const ended = run.pipeline.run();
   let isOver = false;
@@ -149,4 +151,12 @@ test("a work is not merged into a done one whose file is missing", async () => {
   const { settled, files } = await runOf({ folder, works: [PMID], resolvers });
   assert.deepEqual(settled, ["pmid:7 done ok"]);
   assert.equal(files, 1);
+});
+
+test("a work in memory is also searched by the identifiers that a later list adds to it", async () => {
+  const folder = temporaryFolder("merged");
+  const resolvers = [serviceFor("doi", () => UNKNOWN), serviceFor("pmid", () => COPY)];
+  const more: Work = { ...DOI, ids: { ...DOI.ids, ...PMID.ids } };
+  const later = { folder, works: [DOI], resolvers, later: [more] };
+  assert.deepEqual((await runOf(later)).settled, ["doi:10.1/b done ok"]);
 });

@@ -45,6 +45,31 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.stateOf({ key: "pmid:2", ids: { pmid: "2" } }), undefined);
   });
 
+  for (const isOneBatch of [true, false])
+    test(`a work gets what later entries of ${isOneBatch ? "its batch" : "other lists"} add to it`, async t => {
+      const manifest = await open(t);
+      const run = await manifest.beginRun("run");
+      const entries: readonly Work[] = [
+        { key: "doi:10.1/a", ids: { doi: "10.1/a" }, metadata: { year: 2020 } },
+        { key: "doi:10.1/a", ids: { doi: "10.1/a", pmid: "1" }, metadata: { title: "A", year: 2021 } },
+        { key: "pmid:1", ids: { pmid: "1", arxiv: "2401.00001", pmcid: undefined } },
+      ];
+      for (const list of isOneBatch ? [entries] : entries.map(entry => [entry])) await added(manifest, run, list);
+      const work = await takenOne(manifest, run);
+      const ids = { doi: "10.1/a", pmid: "1", arxiv: "2401.00001" };
+      assert.deepEqual([work.ids, work.metadata], [ids, { year: 2020, title: "A" }]);
+      assert.deepEqual(work.sources, { year: "list", title: "list" });
+      const [record] = await collected(manifest.reports.workRecords());
+      assert.deepEqual([record?.ids, record?.metadata.title], [ids, "A"]);
+      // The search for the work does not know what a list has added since the work was taken.
+      await added(manifest, run, [{ key: "pmid:1", ids: { pmid: "1", pmcid: "PMC1" } }]);
+      const refused = await manifest.fail(work.id, "no-copy", undefined, undefined, 0);
+      assert.ok(typeof refused === "object");
+      assert.deepEqual(refused.work.ids, { ...ids, pmcid: "PMC1" });
+      await added(manifest, run, entries);
+      assert.equal(await manifest.fail(work.id, "no-copy", undefined, undefined, 1), "failed");
+    });
+
   test("another run resumes pending works, and skips done and failed ones", async t => {
     const manifest = await open(t);
     const first = await manifest.beginRun("run");

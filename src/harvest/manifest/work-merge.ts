@@ -1,3 +1,4 @@
+import type { Work } from "../work.ts";
 import { withFacts } from "../work-facts.ts";
 import { fileOfRow } from "./manifest-files.ts";
 import { inheritedOfRow } from "./manifest-queue.ts";
@@ -8,6 +9,9 @@ import { type FactColumns, factColumns, type ListedWork, type MergeOptions, work
 export const MERGE_COLUMNS = `works.id, key, ids, metadata, state, run, taken_by, merged_into, progress, inherited,
   works.sha256, path, bytes, media_type, flag`;
 
+/** The columns of a work that another row or a list can change. */
+export type InheritingColumns = FactColumns & { readonly inherited: string | null };
+
 /** What two works become that are the same. */
 export interface WorkMerge {
   /** Which work stays. */
@@ -16,7 +20,7 @@ export interface WorkMerge {
   /** The id of the work that is merged into it. */
   readonly merged: number;
   /** The new columns of the work that stays. */
-  readonly columns: FactColumns & { readonly inherited: string | null };
+  readonly columns: InheritingColumns;
   /** The file of the merged work, if it is missing: no work has it any more. */
   readonly missing: string | null;
 }
@@ -48,4 +52,14 @@ export function mergeOf(own: Row, other: Row, work: ListedWork, { isPresent, pro
     },
     missing: merged.hasFile ? null : (textOf(merged.row["sha256"]) ?? null),
   };
+}
+
+/** The columns of a row after another entry of a list for the same work; undefined if the entry adds nothing. */
+export function relistedColumns(row: Row, { ids, metadata }: Work): InheritingColumns | undefined {
+  const known = workOfRow(row);
+  const work = withFacts(known, "list", ids, metadata);
+  if (work === known) return undefined;
+  const isInMemory = row["taken_by"] !== null;
+  const inherited = isInMemory ? JSON.stringify([...inheritedOfRow(row), ""]) : (textOf(row["inherited"]) ?? null);
+  return { ...factColumns(work), inherited };
 }

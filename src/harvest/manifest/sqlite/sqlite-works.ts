@@ -19,7 +19,7 @@ import {
   mergeTarget,
   storedIds,
 } from "../manifest-works.ts";
-import { MERGE_COLUMNS, mergeOf } from "../work-merge.ts";
+import { type InheritingColumns, MERGE_COLUMNS, mergeOf, relistedColumns } from "../work-merge.ts";
 
 /** What a run does with a work of its list. */
 type ListedState =
@@ -48,6 +48,7 @@ export class SqliteWorks implements ManifestWorks {
   readonly #update: StatementSync;
   readonly #merge: StatementSync;
   readonly #inherit: StatementSync;
+  readonly #wake: StatementSync;
   readonly #removeFiles: StatementSync;
   readonly #moveFiles: StatementSync;
   readonly #moveMainFile: StatementSync;
@@ -81,11 +82,10 @@ export class SqliteWorks implements ManifestWorks {
       `UPDATE works SET state = 'done', reason = 'merged', message = ?, merged_into = ?, sha256 = NULL, progress = NULL,
          inherited = NULL, taken_by = NULL, ended_ms = ? WHERE id = ?`,
     );
-    // A work that waits in the manifest is taken at once, because it has got further steps.
     this.#inherit = db.prepare(
-      `UPDATE works SET ids = ?, title = ?, year = ?, metadata = ?, inherited = ?,
-         queue = iif(taken_by IS NULL, '', queue), not_before_ms = iif(taken_by IS NULL, 0, not_before_ms) WHERE id = ?`,
+      "UPDATE works SET ids = ?, title = ?, year = ?, metadata = ?, inherited = ? WHERE id = ?",
     );
+    this.#wake = db.prepare("UPDATE works SET queue = '', not_before_ms = 0 WHERE id = ? AND taken_by IS NULL");
     this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ? AND sha256 IS NOT ?");
     this.#removeFiles = db.prepare("DELETE FROM work_files WHERE work = ?");
     this.#moveMainFile = db.prepare(
@@ -176,15 +176,20 @@ export class SqliteWorks implements ManifestWorks {
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
       if (own === undefined || other === undefined || Number(other["id"]) !== otherId) return "outdated";
       const { result, stays, merged, columns, missing } = mergeOf(own, other, work, options);
-      const { ids, title, year, metadata, inherited } = columns;
       this.#moveIds.run(stays.id, merged);
-      this.#inherit.run(ids, title, year, metadata, inherited, stays.id);
+      this.#setColumns(stays.id, columns);
+      // If the work waits in the manifest, it is taken at once, because it has got further steps.
+      this.#wake.run(stays.id);
       this.#moveFiles.run(stays.id, merged, missing);
       this.#removeFiles.run(merged);
       if (missing === null) this.#moveMainFile.run(stays.id, merged);
       this.#merge.run(`the same work as ${stays.key}`, stays.id, this.#time.wallMs(), merged);
       return result;
     });
+  }
+
+  #setColumns(id: number, { ids, title, year, metadata, inherited }: InheritingColumns): void {
+    this.#inherit.run(ids, title, year, metadata, inherited, id);
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
@@ -208,6 +213,8 @@ export class SqliteWorks implements ManifestWorks {
   #addKnown(run: number, work: Work, { row, foundBy }: FoundWork, options: AddOptions): ListedState | undefined {
     const id = Number(row["id"]);
     for (const name of idNames(work.ids)) if (name !== foundBy) this.#addId.run(name, id);
+    const columns = relistedColumns(row, work);
+    if (columns !== undefined) this.#setColumns(id, columns);
     // The list names the work twice.
     if (Number(row["run"]) === run) return undefined;
     const { state, sha256 } = row;
