@@ -79,6 +79,32 @@ export function filesContract(open: OpenManifest): void {
     assert.deepEqual(left, [undefined, undefined, failed.id, pending.id]);
   });
 
+  for (const ofSeveral of [undefined, "main"] as const)
+    test(`a file of the same work with other bytes at the same path replaces a missing one${ofSeveral ? ", of several" : ""}`, async t => {
+      const manifest = await open(t);
+      const first = await manifest.beginRun("run");
+      await added(manifest, first, works("a"));
+      const { id } = await takenOne(manifest, first);
+      const supplement = {
+        ...DOWNLOADED,
+        sha256: "ef".repeat(32),
+        path: "a.zip",
+        role: "supplement",
+        url: "x",
+      } as const;
+      await manifest.finish(first, id, "ok", { ...supplement, ofSeveral: "further" });
+      await manifest.finish(first, id, "ok", DOWNLOADED);
+      const second = await manifest.beginRun("run");
+      await added(manifest, second, works("a"), () => false);
+      await takenOne(manifest, second);
+      const revised = { ...DOWNLOADED, sha256: "cd".repeat(32), ofSeveral };
+      await manifest.finish(second, id, "ok", revised);
+      if (ofSeveral !== undefined) await manifest.complete(id, "ok");
+      const files = (await manifest.reports.workRecord(id)).files.map(({ path, sha256 }) => `${path} ${sha256}`);
+      assert.deepEqual(files, [`${DOWNLOADED.path} ${revised.sha256}`, `${supplement.path} ${supplement.sha256}`]);
+      assert.equal((await manifest.reports.storedFiles()).length, 2);
+    });
+
   test("a work with several files is pending until it is complete, and is known by its main file", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

@@ -36,7 +36,7 @@ export class SqliteManifest implements Manifest {
   readonly #attempt: StatementSync;
   readonly #done: StatementSync;
   readonly #addFile: StatementSync;
-  readonly #removeFile: StatementSync;
+  readonly #removeReplaced: StatementSync;
   readonly #removeEarlier: StatementSync;
   readonly #mainFile: StatementSync;
   readonly #progress: StatementSync;
@@ -79,6 +79,11 @@ export class SqliteManifest implements Manifest {
        ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
          WHERE excluded.role = 'article'`,
     );
+    // A file whose path the new one gets: it is displaced, or it was missing.
+    this.#removeReplaced = db.prepare(
+      `DELETE FROM work_files WHERE work = ? AND sha256 <> ?
+         AND (SELECT path FROM files WHERE files.sha256 = work_files.sha256) = ?`,
+    );
     // A supplement that has changed: the earlier one is no longer a file of the work.
     this.#removeEarlier = db.prepare(
       "DELETE FROM work_files WHERE work = ? AND url = ? AND sha256 <> ? AND role <> 'article'",
@@ -91,7 +96,6 @@ export class SqliteManifest implements Manifest {
       `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL,
          inherited = NULL WHERE id = ?`,
     );
-    this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
       `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?, message = ?, ended_ms = ?,
          taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL, inherited, NULL)
@@ -165,10 +169,11 @@ export class SqliteManifest implements Manifest {
   ): Promise<FinishedFile> {
     const parts = inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       if (attempt !== undefined) this.#addAttempt(run, work, attempt);
-      const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
+      const { sha256, path, url, resolver, licence = null, version = null, role = "article" } = downloaded;
       const { ofSeveral, urlHash } = downloaded;
+      // Before `addFile`, which gives a displaced file its new path.
+      this.#removeReplaced.run(work, sha256, path);
       this.files.addFile(run, downloaded);
-      if (displaced !== undefined) this.#removeFile.run(work, displaced.sha256);
       this.#addFile.run(work, role, sha256, url, resolver);
       if (ofSeveral !== undefined) {
         this.#removeEarlier.run(work, url, sha256);
