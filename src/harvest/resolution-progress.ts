@@ -29,9 +29,10 @@ export interface ResolutionState {
   readonly collected: CollectedFiles | undefined;
 }
 
-/** Each process has its own monotonic clock, so times are stored by the wall clock. */
+/** Each process has its own monotonic clock, so times are stored by the clock of the manifest. */
 export interface RunClocks {
   readonly nowUs: number;
+  /** `ManifestQueue.nowMs`. */
   readonly wallMs: number;
 }
 

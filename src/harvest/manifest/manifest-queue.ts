@@ -5,7 +5,7 @@ import { type ListedWork, workOfRow } from "./manifest-works.ts";
 export interface WaitingWorks {
   readonly queue: string;
   readonly works: number;
-  /** When the first of these works may start, in wall-clock milliseconds; 0 for at once. */
+  /** When the first of these works may start, by `ManifestQueue.nowMs`; 0 for at once. */
   readonly notBeforeMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface TakenWork {
 
 export interface PutOff {
   readonly queue: string;
-  /** Wall-clock milliseconds; 0 for at once. */
+  /** By `ManifestQueue.nowMs`; 0 for at once. */
   readonly notBeforeMs: number;
   readonly progress: string | undefined;
   /** Why the work waits. */
@@ -41,6 +41,11 @@ export interface PutOff {
  * is put off until a time, and leaves the memory of the process.
  */
 export interface ManifestQueue {
+  /**
+   * The time by which works wait, in epoch milliseconds. It is not set back with the wall clock, and workers on several
+   * machines agree on it.
+   */
+  nowMs(): number;
   waiting(run: number): Promise<readonly WaitingWorks[]>;
   /** Like `waiting`, for one queue. */
   waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">>;

@@ -3,7 +3,7 @@ import { after, before, describe, type TestContext, test } from "node:test";
 import { manifestContract } from "../../../../test/harvest/manifest-contract.ts";
 import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
 import { FakeTime } from "../../../testing/fake-time.ts";
-import { systemTime } from "../../../time/system-time.ts";
+import { SystemTime, systemTime } from "../../../time/system-time.ts";
 import type { Work } from "../../work.ts";
 import { LeaseLostError } from "../lease-lost-error.ts";
 import type { Manifest } from "../manifest.ts";
@@ -280,6 +280,22 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
       }),
     );
     assert.equal((await manifests[0]?.reports.report())?.works.total, 400);
+  });
+
+  test("workers whose clocks differ agree when a work may start", async t => {
+    const url = server.url();
+    class WrongTime extends SystemTime {
+      override wallMs() {
+        return super.wallMs() + 7_200_000;
+      }
+    }
+    const ahead = await PostgresManifest.open(url, new WrongTime());
+    t.after(() => ahead.close());
+    const other = await manifestFor(t, url);
+    const run = await ahead.beginRun("run", "{}");
+    await other.joinRun(run);
+    const differenceMs = ahead.queue.nowMs() - other.queue.nowMs();
+    assert.ok(Math.abs(differenceMs) < 3_600_000, `${differenceMs}`);
   });
 
   test("two processes that find out that their works are one merge them once", async t => {

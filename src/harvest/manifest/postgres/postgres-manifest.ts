@@ -107,7 +107,7 @@ export class PostgresManifest implements Manifest {
     this.files = new PostgresFiles(connection, this.#worker, name);
     const texts = new KnownTexts();
     this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
-    this.queue = new PostgresQueue(connection, this.#worker, texts, time);
+    this.queue = new PostgresQueue(connection, this.#worker, texts);
     this.reports = new PostgresReports(connection);
     this.robots = new PostgresRobots(connection);
     this.#results = new PostgresResults(connection, this.#worker, this.files);

@@ -62,7 +62,7 @@ export class SqliteManifest implements Manifest {
     this.#isReader = isReader;
     this.files = new SqliteFiles(db, this.name, time);
     this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
-    this.queue = new SqliteQueue(db);
+    this.queue = new SqliteQueue(db, time);
     this.reports = new SqliteReports(db);
     this.robots = new SqliteRobots(db, time);
     this.tables = new SqliteManifestTables(db);

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Time } from "../../../time/time.ts";
 import {
   ALL_INHERITED,
   type ManifestQueue,
@@ -10,6 +11,7 @@ import {
   type WaitingWorks,
   waitingOfRow,
 } from "../manifest-queue.ts";
+import { QueueClock } from "../queue-clock.ts";
 
 /** SQL: the number of texts in `TakenWork.inherited`. */
 export const INHERITED_COUNT = "json_array_length(coalesce(inherited, '[]'))";
@@ -22,8 +24,10 @@ export class SqliteQueue implements ManifestQueue {
   readonly #putOff: StatementSync;
   readonly #waitingIn: StatementSync;
   readonly #taken: StatementSync;
+  readonly #clock: QueueClock;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, time: Time) {
+    this.#clock = new QueueClock(time);
     const isWaiting = "run = ?1 AND state = 'pending' AND taken_by IS NULL";
     this.#waiting = db.prepare(
       `SELECT queue, count(*) AS works, min(not_before_ms) AS not_before_ms FROM works WHERE ${isWaiting} GROUP BY queue`,
@@ -48,6 +52,11 @@ export class SqliteQueue implements ManifestQueue {
     this.#waitingIn = db.prepare(
       `SELECT min(not_before_ms) AS not_before_ms, count(*) AS works FROM works WHERE ${isWaiting} AND queue = ?2`,
     );
+  }
+
+  nowMs(): number {
+    this.#clock.catchUp();
+    return this.#clock.nowMs();
   }
 
   async waiting(run: number): Promise<readonly WaitingWorks[]> {
