@@ -173,7 +173,7 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
       work: "work",
       file: "name of the partial file",
       etag: "validator, for a range request",
-      shelving: "name under which the complete file will be stored, as JSON",
+      shelving: "if the file is complete: its path and what else to record when it is moved there, as JSON",
       total_bytes: "announced length",
     },
   },

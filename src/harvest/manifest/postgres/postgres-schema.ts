@@ -1,7 +1,7 @@
 /**
  * The tables of a PostgreSQL manifest. They are those of the SQLite file (sqlite/sqlite-manifest-file.ts), with two
  * differences: `taken_by` names a worker with a lease, and `runs` has the settings that workers on other machines need.
- * Times are milliseconds of the database's clock.
+ * Times are milliseconds of the database's clock. That file also says what `place` and `shelving` are.
  */
 import { ConfigError } from "../../../errors.ts";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";

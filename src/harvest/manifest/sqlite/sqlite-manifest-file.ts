@@ -22,6 +22,10 @@ import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
 import { TABLE_NAMES } from "../manifest-tables.ts";
 
+/**
+ * Two columns have names of the first version: `place` is the SHA-256 of a URL (`urlHash` in the code), and `shelving` is
+ * what to record of a complete file that is about to be moved to its path (`PartialDownload.destination`), as JSON.
+ */
 const SCHEMA = `
   CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
