@@ -47,7 +47,7 @@ export interface AddOptions {
 export interface MergeOptions {
   /** Whether the file of a work is still there. */
   readonly isPresent: AddOptions["isPresent"];
-  /** What the search for a copy of the work has done so far. If the other work stays, it continues there. @default none */
+  /** What the search for a copy of the work has done so far. If the other work stays, it continues there. @default as saved */
   readonly progress?: string | undefined;
 }
 

@@ -35,7 +35,8 @@ export function mergeOf(own: Row, other: Row, work: ListedWork, { isPresent, pro
   const hasFile = other["sha256"] !== null && isPresent(fileOfRow(other));
   const isResolved = other["state"] === "pending" && (other["run"] === own["run"] || other["taken_by"] !== null);
   const ownWork = withFacts(workOfRow(own), work.sources ?? {}, work.ids, work.metadata);
-  const ownParts = { row: own, work: ownWork, progress, hasFile: true };
+  // Progress with a secret cannot be stored. Then the saved one repeats the last step.
+  const ownParts = { row: own, work: ownWork, progress: progress ?? textOf(own["progress"]), hasFile: true };
   const otherParts = { row: other, work: workOfRow(other), progress: textOf(other["progress"]), hasFile };
   const isMerged = isResolved || (other["state"] === "done" && hasFile);
   const [stays, merged] = isMerged ? [otherParts, ownParts] : [ownParts, otherParts];
