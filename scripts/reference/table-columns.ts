@@ -124,6 +124,7 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
       taken_by: "run that has it in memory",
       progress: "what the search for a copy has done so far, as text",
       merged_into: "work that stands for this one",
+      inherited: "the progress of works that were merged into this one, as JSON",
     },
   },
   attempts: {
@@ -172,7 +173,7 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
       work: "work",
       file: "name of the partial file",
       etag: "validator, for a range request",
-      shelving: "name under which the complete file will be stored, as JSON",
+      shelving: "if the file is complete: its path and what else to record when it is moved there, as JSON",
       total_bytes: "announced length",
     },
   },

@@ -51,11 +51,13 @@ export class FileCollection {
     return this.#held;
   }
 
-  restore({ files, failures, isCut = false }: CollectedFiles, held: readonly PendingStep[]): void {
-    this.#files = files;
-    this.#failures = failures;
-    this.#isCut = isCut;
-    this.#held = [...held];
+  /** Adds what an earlier search for the same work has collected. Returns the steps that may start now. */
+  restore({ files, failures, isCut = false }: CollectedFiles, held: readonly PendingStep[]): readonly PendingStep[] {
+    this.#files = [...this.#files, ...files];
+    this.#failures = [...this.#failures, ...failures];
+    this.#isCut ||= isCut;
+    this.#held.push(...held);
+    return this.#released();
   }
 
   /** Returns the step of a source or supplement if the article is stored, and otherwise keeps it until then. */
@@ -76,10 +78,7 @@ export class FileCollection {
     reason: DoneReason,
   ): readonly PendingStep[] {
     this.#files = [...this.#files, { role, mediaType, reason, bytes }];
-    if (!this.hasArticle) return [];
-    const released = this.#held;
-    this.#held = [];
-    return released;
+    return this.#released();
   }
 
   /** Records the failure of a file that the work can do without. False if it cannot, because it has no article yet. */
@@ -135,6 +134,13 @@ export class FileCollection {
     ];
     const message = notes.length === 0 ? undefined : notes.join("; ");
     return { reason: main.reason, message, bytes: this.#files.reduce((sum, { bytes }) => sum + bytes, 0) };
+  }
+
+  #released(): readonly PendingStep[] {
+    if (!this.hasArticle) return [];
+    const released = this.#held;
+    this.#held = [];
+    return released;
   }
 
   #has(kind: string): boolean {

@@ -9,6 +9,20 @@ import { SecretUrls } from "./secret-urls.ts";
 
 const HOUR_US = 3_600_000_000;
 
+/** @param settled gets the works that are settled */
+function openWorksOf(manifest: SqliteManifest, time: FakeTime, run: number, settled: string[]): OpenWorks {
+  return new OpenWorks(
+    {
+      ...{ manifest, time, run, secretUrls: new SecretUrls(), filter: {}, maxOpen: 10, maxBreakerWaitMs: 1000 },
+      onSettled: ({ key }, state) => settled.push(`${key} ${state}`),
+    },
+    {
+      ...{ order: () => [], resolvers: [], formats: ["pdf"], pageReader: undefined, archive: undefined },
+      ...{ maxBreakerWaitMs: 1000, random: () => 0 },
+    },
+  );
+}
+
 test("works that another process has given back after the backlog was read do not fail with those that wait", async t => {
   const time = new FakeTime();
   const manifest = await SqliteManifest.open(join(temporaryFolder("open-works"), "manifest.sqlite"), time);
@@ -20,16 +34,7 @@ test("works that another process has given back after the backlog was read do no
   const notBeforeMs = time.wallMs() + HOUR_US / 1000;
   await manifest.queue.putOff(waiting?.work.id ?? 0, { queue: "x.example", notBeforeMs, progress: undefined });
   const settled: string[] = [];
-  const open = new OpenWorks(
-    {
-      ...{ manifest, time, run, secretUrls: new SecretUrls(), filter: {}, maxOpen: 10, maxBreakerWaitMs: 1000 },
-      onSettled: ({ key }, state) => settled.push(`${key} ${state}`),
-    },
-    {
-      ...{ order: () => [], resolvers: [], formats: ["pdf"], pageReader: undefined, archive: undefined },
-      ...{ maxBreakerWaitMs: 1000, random: () => 0 },
-    },
-  );
+  const open = openWorksOf(manifest, time, run, settled);
   const waitsAlone = () => open.backlog.add("x.example", 1, time.monotonicUs() + HOUR_US);
   waitsAlone();
   assert.equal(await open.failQuotaWaits(), true);
@@ -41,4 +46,21 @@ test("works that another process has given back after the backlog was read do no
   assert.deepEqual(settled, ["pmid:1 failed"]);
   const pauseUs = open.nextUs(time.monotonicUs()) - time.monotonicUs();
   assert.ok(pauseUs > 0 && pauseUs < 1_000_000, `${pauseUs}`);
+});
+
+test("a wall clock that is set back makes no work wait longer, and one that is set forward ends its wait", async t => {
+  const time = new FakeTime();
+  const manifest = await SqliteManifest.open(join(temporaryFolder("open-works"), "manifest.sqlite"), time);
+  t.after(() => manifest.close());
+  const run = await manifest.beginRun("run");
+  await manifest.works.add(run, [{ key: "pmid:1", ids: { pmid: "1" } }], { isPresent: () => true });
+  const [waiting] = await manifest.queue.take(run, "", manifest.queue.nowMs(), 1);
+  const notBeforeMs = manifest.queue.nowMs() + 60_000;
+  await manifest.queue.putOff(waiting?.work.id ?? 0, { queue: "x.example", notBeforeMs, progress: undefined });
+  const open = openWorksOf(manifest, time, run, []);
+  time.stepWall(-3_600_000);
+  await open.readBacklog();
+  assert.equal(open.nextUs(time.monotonicUs()), 60_000_000);
+  time.stepWall(2 * 3_600_000);
+  assert.equal(manifest.queue.nowMs(), time.wallMs());
 });

@@ -3,6 +3,7 @@ import { Backlog } from "./backlog.ts";
 import { hostQueueKey, isDownloadQueue } from "./host-queue-key.ts";
 import { HostQueues } from "./host-queues.ts";
 import type { ListedWork, Manifest } from "./manifest/manifest.ts";
+import type { TakenWork } from "./manifest/manifest-queue.ts";
 import { batchOf, type PipelineTask } from "./pipeline-task.ts";
 import type { Reason } from "./reason.ts";
 import { LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
@@ -97,7 +98,7 @@ export class OpenWorks {
     else for (const [queue, works] of queues) this.backlog.add(queue, works);
   }
 
-  /** Other processes have changed the manifest. */
+  /** Other processes, or a merge, have changed which works wait in the manifest. */
   changedElsewhere(): void {
     // While there is enough to do, the number of works that wait need not be exact.
     if (this.backlog.works < this.#options.maxOpen) this.#isBacklogKnown = false;
@@ -113,7 +114,7 @@ export class OpenWorks {
 
   /** Loads works from the manifest. True if more can be loaded, in the next turn: one turn must not block the event loop. */
   async load(): Promise<boolean> {
-    const { manifest, run, maxOpen, time } = this.#options;
+    const { manifest, run, maxOpen } = this.#options;
     if (!this.#isBacklogKnown || this.#count <= this.#askAgainAt) await this.readBacklog();
     for (let loaded = 0; loaded < WORKS_PER_TURN; ) {
       const isWanted = (name: string) => this.queues.count(name) <= this.#maxOpenIn(name) / 2;
@@ -124,23 +125,23 @@ export class OpenWorks {
         maxOpen - this.#count,
         this.#maxOpenIn(queue) - this.queues.count(queue),
       );
-      const taken = await manifest.queue.take(run, queue, time.wallMs(), capacity);
+      const taken = await manifest.queue.take(run, queue, manifest.queue.nowMs(), capacity);
       this.#count += taken.length;
       if (taken.length === capacity) this.backlog.add(queue, -capacity);
       else {
         const { works, notBeforeMs } = await manifest.queue.waitingIn(run, queue);
-        const dueUs = this.#usOfWall(notBeforeMs);
+        const dueUs = this.#usOf(notBeforeMs);
         const isLeftToOthers = works > 0 && dueUs <= this.#nowUs && this.#count > 0;
         if (isLeftToOthers) this.#askAgainAt = Math.floor(this.#count / 2);
-        // A clock that was set back must not make the pipeline ask the manifest without a pause.
+        // A clock that differs from that of the server must not make the pipeline ask the manifest without a pause.
         const pauseMs = isLeftToOthers ? OTHERS_PAUSE_MS : SLOT_PAUSE_MS;
         this.backlog.set(queue, works, Math.max(this.#nowUs + pauseMs * 1000, dueUs));
       }
       loaded += taken.length;
       const clock = this.clock();
-      for (const { work, progress } of taken) {
-        const known = this.#options.secretUrls.restored(work);
-        const resolution = Resolution.restored(known ?? work, this.#resolutionOptions, progress, clock);
+      for (const each of taken) {
+        const known = this.#options.secretUrls.restored(each.work);
+        const resolution = Resolution.restored(known ?? each.work, this.#resolutionOptions, each, clock);
         if (known !== undefined) await this.advanceIfWanted(resolution);
         else await this.#settle(resolution, "url-not-stored", "list the work again, with its complete URL");
       }
@@ -153,7 +154,7 @@ export class OpenWorks {
     this.#askAgainAt = -1;
     this.backlog.clear();
     for (const { queue, works, notBeforeMs } of await this.#options.manifest.queue.waiting(this.#options.run))
-      this.backlog.add(queue, works, this.#usOfWall(notBeforeMs));
+      this.backlog.add(queue, works, this.#usOf(notBeforeMs));
   }
 
   /**
@@ -161,18 +162,19 @@ export class OpenWorks {
    * some of them fail now. True if the number of works has changed: the caller calls again for the others.
    */
   async failQuotaWaits(): Promise<boolean> {
-    const { manifest, run, maxBreakerWaitMs, time, onSettled } = this.#options;
+    const { manifest, run, maxBreakerWaitMs, onSettled } = this.#options;
     const nextUs = this.backlog.nextUsAfter(this.#nowUs);
     const untilUs = this.#nowUs + maxBreakerWaitMs * 1000;
     if (nextUs === undefined || nextUs <= untilUs) return false;
     // Another process may have given works back meanwhile that can start: these do not fail.
     const blocked = this.backlog.blockedAfter(untilUs);
-    const works = await manifest.queue.takeLater(run, time.wallMs() + maxBreakerWaitMs, blocked, FAILED_PER_TURN);
+    const afterMs = manifest.queue.nowMs() + maxBreakerWaitMs;
+    const works = await manifest.queue.takeLater(run, afterMs, blocked, FAILED_PER_TURN);
     if (works.length === 0) return this.#readChangedBacklog();
-    for (const { work, message, queue } of works) {
+    for (const { work, message, queue, progress } of works) {
       const text = message ?? this.backlog.messageOf(queue);
-      const state = await manifest.fail(work.id, "rate-limited", text, undefined, true);
-      onSettled?.(work, state, "rate-limited", 0);
+      const state = await manifest.fail(work.id, "rate-limited", text, progress);
+      onSettled?.(work, state === "done" ? "done" : "failed", "rate-limited", 0);
     }
     this.#isBacklogKnown = false;
     return true;
@@ -250,7 +252,7 @@ export class OpenWorks {
   }
 
   clock() {
-    return { nowUs: this.#nowUs, wallMs: this.#options.time.wallMs() };
+    return { nowUs: this.#nowUs, wallMs: this.#options.manifest.queue.nowMs() };
   }
 
   /** How many works of a queue may be in memory. */
@@ -272,11 +274,17 @@ export class OpenWorks {
 
   /** The work goes back to the manifest and is taken again when its step may start. */
   async #putOff({ resolution, pending }: PipelineTask, queue: string, progress: string | undefined): Promise<void> {
-    const { manifest, time } = this.#options;
+    const { manifest } = this.#options;
     const { notBeforeUs, waitMessage: message } = pending;
     const isLater = notBeforeUs > this.#nowUs;
-    const notBeforeMs = isLater ? time.wallMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
-    await manifest.queue.putOff(resolution.work.id, { queue, notBeforeMs, progress, message });
+    const notBeforeMs = isLater ? manifest.queue.nowMs() + (notBeforeUs - this.#nowUs) / 1000 : 0;
+    const { inherited } = resolution;
+    const putOff = { queue, notBeforeMs, progress, message, inherited };
+    const taken = await manifest.queue.putOff(resolution.work.id, putOff);
+    if (taken !== undefined) {
+      resolution.repeat(pending);
+      return this.#inherit(resolution, taken);
+    }
     this.#count -= 1;
     this.backlog.add(queue, 1, isLater ? notBeforeUs : 0);
   }
@@ -285,15 +293,31 @@ export class OpenWorks {
     const { work } = resolution;
     const isTemporary = reason === "rate-limited" || reason === "breaker-open";
     const progress = isTemporary ? resolution.progress(this.clock()) : undefined;
-    const state = await this.#options.manifest.fail(work.id, reason, message, progress);
-    this.closed(work, state, reason, 0);
+    const state = await this.#options.manifest.fail(work.id, reason, message, progress, resolution.inherited);
+    if (typeof state === "string") this.closed(work, state, reason, 0);
+    else await this.#inherit(resolution, state);
+  }
+
+  /** A list or another work has added identifiers or steps meanwhile. */
+  async #inherit(resolution: Resolution, { work, inherited }: TakenWork): Promise<void> {
+    const known = this.#options.secretUrls.restored(work) ?? resolution.work;
+    resolution.inherit(known, inherited, this.clock());
+    await this.advanceIfWanted(resolution, true);
+  }
+
+  /** The work is merged into another one. If that one waited in the manifest, it is now in the queue "". */
+  merged(work: ListedWork): void {
+    this.backlog.add("", 1);
+    this.changedElsewhere();
+    this.closed(work, "merged", "merged", 0);
   }
 
   get #nowUs(): number {
     return this.#options.time.monotonicUs();
   }
 
-  #usOfWall(wallMs: number): number {
-    return wallMs === 0 ? 0 : this.#nowUs + (wallMs - this.#options.time.wallMs()) * 1000;
+  /** @param queueMs by the clock of the manifest's queue; 0 for at once */
+  #usOf(queueMs: number): number {
+    return queueMs === 0 ? 0 : this.#nowUs + (queueMs - this.#options.manifest.queue.nowMs()) * 1000;
   }
 }

@@ -21,15 +21,18 @@ export interface ResolutionState {
   readonly seenUrls: readonly string[];
   readonly reasons: readonly (readonly [Reason, string | undefined])[];
   readonly blockedSinceUs: number | undefined;
+  /** How many texts of `TakenWork.inherited` the steps contain. */
+  readonly inherited: number;
   /** With all formats: the steps of sources and supplements that wait for the article. */
   readonly held: readonly PendingStep[];
   /** With all formats: the files that are stored. */
   readonly collected: CollectedFiles | undefined;
 }
 
-/** Each process has its own monotonic clock, so times are stored by the wall clock. */
+/** Each process has its own monotonic clock, so times are stored by the clock of the manifest. */
 export interface RunClocks {
   readonly nowUs: number;
+  /** `ManifestQueue.nowMs`. */
   readonly wallMs: number;
 }
 
@@ -56,6 +59,7 @@ interface StoredProgress {
   /** Earlier versions have not stored these. */
   readonly held?: readonly StoredStep[] | undefined;
   readonly collected?: CollectedFiles | undefined;
+  readonly inherited?: number | undefined;
 }
 
 /**
@@ -131,6 +135,7 @@ export function parsedProgress(
     skipped: stored.skipped.flatMap(pendingOf),
     held: (stored.held ?? []).flatMap(pendingOf),
     collected: stored.collected,
+    inherited: stored.inherited ?? 0,
     queried: stored.queried,
     seenUrls: stored.seenUrls,
     reasons: stored.reasons.flatMap(([reason, message]) =>

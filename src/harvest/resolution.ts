@@ -9,6 +9,7 @@ import type { FileKind } from "./downloads/file-check.ts";
 import { FileCollection, FURTHER_FILES_MAX } from "./file-collection.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
+import type { TakenWork } from "./manifest/manifest-queue.ts";
 import { PendingSteps } from "./pending-steps.ts";
 import { type DoneReason, mainReason, type Reason } from "./reason.ts";
 import { parsedProgress, type ResolutionState, type RunClocks, storedProgress } from "./resolution-progress.ts";
@@ -69,6 +70,7 @@ export class Resolution {
   readonly #reasons = new Map<Reason, string | undefined>();
   /** Since when every pending step waits for an open circuit or a spent quota, a circuit first. */
   #blockedSinceUs: number | undefined;
+  #inherited = 0;
 
   constructor(work: ListedWork, options: ResolutionOptions) {
     this.#work = work;
@@ -76,26 +78,60 @@ export class Resolution {
     this.#collection = options.collectsAll === true ? new FileCollection() : undefined;
   }
 
-  /** Continues where `progress` was written. Steps that were skipped for a spent quota are tried again. */
+  /** Continues where the progress was written. Steps that were skipped for a spent quota are tried again. */
   static restored(
     work: ListedWork,
     options: ResolutionOptions,
-    progress: string | undefined,
+    { progress, inherited }: Pick<TakenWork, "progress" | "inherited">,
     clock: RunClocks,
   ): Resolution {
     const resolution = new Resolution(work, options);
-    const settings = { resolvers: options.resolvers, formats: formatsText(options) };
-    const state = progress === undefined ? undefined : parsedProgress(progress, work, settings, clock);
-    if (state === undefined) return resolution;
-    for (const pending of state.steps) resolution.#pending.add(pending);
-    for (const pending of state.skipped) resolution.#pending.add({ ...pending, ...NOT_BLOCKED });
-    for (const name of state.queried) resolution.#queriedResolvers.add(name);
-    for (const url of state.seenUrls) resolution.#seenUrls.add(url);
-    for (const [reason, message] of state.reasons)
-      if (reason !== "rate-limited" && reason !== "breaker-open") resolution.#addReason(reason, message);
-    resolution.#blockedSinceUs = blockedSince(state, clock.nowUs);
-    if (state.collected !== undefined) resolution.#collection?.restore(state.collected, state.held);
+    const state = resolution.#parsed(progress, clock);
+    if (state !== undefined) {
+      resolution.#addState(state);
+      for (const name of state.queried) resolution.#queriedResolvers.add(name);
+      resolution.#blockedSinceUs = blockedSince(state, clock.nowUs);
+      resolution.#inherited = state.inherited;
+    }
+    resolution.inherit(work, inherited, clock);
     return resolution;
+  }
+
+  /**
+   * Adds what the manifest knows about the work: further identifiers and metadata, and the steps of works that were
+   * merged into it. Resolvers that were queried about such a work only are queried about this one too.
+   * @param inherited see `TakenWork`
+   */
+  inherit({ ids, metadata, sources = {} }: ListedWork, inherited: readonly string[], clock: RunClocks): void {
+    this.#work = withFacts(this.#work, sources, ids, metadata);
+    for (const progress of inherited.slice(this.#inherited)) {
+      const state = this.#parsed(progress, clock);
+      if (state !== undefined) this.#addState(state);
+    }
+    this.#inherited = inherited.length;
+  }
+
+  /** How many texts of `TakenWork.inherited` the resolution has. */
+  get inherited(): number {
+    return this.#inherited;
+  }
+
+  #parsed(progress: string | undefined, clock: RunClocks): ResolutionState | undefined {
+    const settings = { resolvers: this.#options.resolvers, formats: formatsText(this.#options) };
+    return progress === undefined ? undefined : parsedProgress(progress, this.#work, settings, clock);
+  }
+
+  #addState({ steps, skipped, held, collected, seenUrls, reasons }: ResolutionState): void {
+    const isNew = ({ step, visitedUrls: [url = step.url] }: PendingStep) =>
+      step.kind === "ask"
+        ? !this.#seenUrls.has(pageKey(url))
+        : !this.#seenUrls.has(url) && !this.#seenUrls.has(`${FURTHER_FILE}${url}`);
+    const released = collected && this.#collection?.restore(collected, held.filter(isNew));
+    const tried = skipped.map(pending => ({ ...pending, ...NOT_BLOCKED }));
+    for (const pending of [...[...steps, ...tried].filter(isNew), ...(released ?? [])]) this.#pending.add(pending);
+    for (const url of seenUrls) this.#seenUrls.add(url);
+    for (const [reason, message] of reasons)
+      if (reason !== "rate-limited" && reason !== "breaker-open") this.#addReason(reason, message);
   }
 
   get work(): ListedWork {
@@ -116,6 +152,7 @@ export class Resolution {
         seenUrls: [...this.#seenUrls],
         reasons: [...this.#reasons],
         blockedSinceUs: this.#blockedSinceUs,
+        inherited: this.#inherited,
         held: this.#collection?.held ?? [],
         collected: this.#collection?.state,
       },
@@ -166,9 +203,14 @@ export class Resolution {
     if (step.kind === "ask") this.#addReason("refused", this.#options.refusalOf?.(step.resolver.name));
   }
 
+  /** The step was not sent, and is pending again. */
+  repeat(pending: PendingStep): void {
+    this.#pending.addFirst(pending);
+  }
+
   /** Sends the query again, in a request without other works. */
   repeatAlone(pending: PendingStep): void {
-    this.#pending.addFirst({ ...pending, isAlone: true });
+    this.repeat({ ...pending, isAlone: true });
   }
 
   /** Undefined if the step continues at the new URL; otherwise the failure, which the caller reports to `failed`. */

@@ -284,6 +284,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
         settled.bytes += reason === "ok" ? bytes : 0;
         options.onSettled?.(work, state, reason, bytes);
       },
+      isPresent: file => store.isPresent(file),
       secretUrls,
       filter: options.filter ?? {},
       resolvers,

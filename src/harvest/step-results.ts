@@ -2,6 +2,7 @@ import type { RejectedError } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import type { AttemptRecord, ListedWork, Manifest } from "./manifest/manifest.ts";
+import type { StoredFile } from "./manifest/manifest-files.ts";
 import type { OpenWorks } from "./open-works.ts";
 import type { PipelineTask } from "./pipeline-task.ts";
 import { decideRefusedStep } from "./refused-step.ts";
@@ -16,6 +17,8 @@ export interface StepResultsOptions {
   readonly manifest: Manifest;
   readonly time: Time;
   readonly run: number;
+  /** Whether the file of a work is still there. */
+  readonly isPresent: (file: StoredFile) => boolean;
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
   /** The hub has refused a request, and nothing was sent. The hub may grant it after `waitMs`. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
@@ -146,12 +149,13 @@ export class StepResults {
    * @param attempt the request that has given them. @default it is recorded already
    */
   async #update(resolution: Resolution, attempt?: AttemptRecord): Promise<void> {
-    const { manifest, run, onAttempt } = this.#options;
+    const { manifest, run, isPresent, onAttempt } = this.#options;
     const sameWork = await manifest.works.update(resolution.work, attempt && { run, attempt });
     if (attempt !== undefined) onAttempt?.(resolution.work, attempt);
     if (sameWork === undefined) return this.#open.advanceIfWanted(resolution, true);
-    if ((await manifest.works.merge(resolution.work, sameWork)) === "merged")
-      return this.#open.closed(resolution.work, "merged", "merged", 0);
+    const options = { isPresent, progress: resolution.progress(this.#open.clock()) };
+    if ((await manifest.works.merge(resolution.work, sameWork, options)) === "merged")
+      return this.#open.merged(resolution.work);
     // Another work may still have one of the identifiers.
     return this.#update(resolution);
   }

@@ -1,13 +1,15 @@
 import type { ListedWork } from "./manifest/manifest.ts";
-import type { WorkIds, WorkMetadata } from "./work.ts";
+import type { MetadataSources, WorkIds, WorkMetadata } from "./work.ts";
 
 /**
- * Adds the facts that a resolver has found to a work. Returns the same object if nothing is new. Known values are not replaced:
- * the identifiers of the user and the metadata of better sources come first. Only a retraction overrides an earlier answer.
+ * Adds the facts of a resolver, of a list or of another row of the same work to a work. Returns the same object if nothing
+ * is new. Known values are not replaced: the identifiers of the user and the metadata of better sources come first. Only a
+ * retraction overrides an earlier answer.
+ * @param source of all metadata, or of each field
  */
 export function withFacts(
   work: ListedWork,
-  resolver: string,
+  source: string | MetadataSources,
   ids: WorkIds = {},
   metadata: WorkMetadata = {},
 ): ListedWork {
@@ -21,11 +23,12 @@ export function withFacts(
       (known[field as keyof WorkMetadata] === undefined || (field === "isRetracted" && value && !known.isRetracted)),
   );
   if (!hasNewIds && newFields.length === 0) return work;
+  const sourceOf = (field: string) => (typeof source === "string" ? source : source[field as keyof WorkMetadata]);
   return {
     ...work,
     ids: merged,
     metadata: { ...known, ...Object.fromEntries(newFields) },
-    sources: { ...work.sources, ...Object.fromEntries(newFields.map(([field]) => [field, resolver])) },
+    sources: { ...work.sources, ...Object.fromEntries(newFields.map(([field]) => [field, sourceOf(field)])) },
   };
 }
 

@@ -39,7 +39,6 @@ import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceMembers } from "./service-members.ts";
 import { serviceName, tierName } from "./service-name.ts";
 import { Tiers } from "./tiers.ts";
-import { splitAtPath } from "./url-path.ts";
 
 export const NO_AIMD: AimdPolicy = aimdPolicy(DEFAULT_AIMD);
 

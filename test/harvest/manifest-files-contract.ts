@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { sha256Of } from "../../src/files/file-hash.ts";
 import type { DownloadedFile, PartialDownload } from "../../src/harvest/manifest/manifest-files.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { added, DOWNLOADED, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
+import { added, DOWNLOADED, IS_PRESENT, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
 
 export function filesContract(open: OpenManifest): void {
   test("a finished work has its file, its source and no partial files", async t => {
@@ -72,12 +72,38 @@ export function filesContract(open: OpenManifest): void {
     for (const { id } of all) await manifest.files.savePart({ ...record, work: id, file: `${id}.part` });
     await manifest.complete(complete.id, "ok");
     assert.equal((await manifest.files.knownDownload("x", complete.id)).part, undefined);
-    assert.equal(await manifest.works.merge(merged, pending.id), "merged");
+    assert.equal(await manifest.works.merge(merged, pending.id, IS_PRESENT), "merged");
     await manifest.fail(failed.id, "network", undefined);
     await manifest.recover(async () => undefined);
     const left = await Promise.all(all.map(async ({ id }) => (await manifest.files.knownDownload("x", id)).part?.work));
     assert.deepEqual(left, [undefined, undefined, failed.id, pending.id]);
   });
+
+  for (const ofSeveral of [undefined, "main"] as const)
+    test(`a file of the same work with other bytes at the same path replaces a missing one${ofSeveral ? ", of several" : ""}`, async t => {
+      const manifest = await open(t);
+      const first = await manifest.beginRun("run");
+      await added(manifest, first, works("a"));
+      const { id } = await takenOne(manifest, first);
+      const supplement = {
+        ...DOWNLOADED,
+        sha256: "ef".repeat(32),
+        path: "a.zip",
+        role: "supplement",
+        url: "x",
+      } as const;
+      await manifest.finish(first, id, "ok", { ...supplement, ofSeveral: "further" });
+      await manifest.finish(first, id, "ok", DOWNLOADED);
+      const second = await manifest.beginRun("run");
+      await added(manifest, second, works("a"), () => false);
+      await takenOne(manifest, second);
+      const revised = { ...DOWNLOADED, sha256: "cd".repeat(32), ofSeveral };
+      await manifest.finish(second, id, "ok", revised);
+      if (ofSeveral !== undefined) await manifest.complete(id, "ok");
+      const files = (await manifest.reports.workRecord(id)).files.map(({ path, sha256 }) => `${path} ${sha256}`);
+      assert.deepEqual(files, [`${DOWNLOADED.path} ${revised.sha256}`, `${supplement.path} ${supplement.sha256}`]);
+      assert.equal((await manifest.reports.storedFiles()).length, 2);
+    });
 
   test("a work with several files is pending until it is complete, and is known by its main file", async t => {
     const manifest = await open(t);

@@ -10,6 +10,7 @@ import { systemTime } from "../../src/time/system-time.ts";
 /** Opens an empty manifest, and closes it after the test. */
 export type OpenManifest = (t: TestContext) => Promise<Manifest>;
 
+export const IS_PRESENT = { isPresent: () => true };
 export const HOUR_MS = 3_600_000;
 export const DOWNLOADED: DownloadedFile = {
   sha256: "ab".repeat(32),

@@ -102,15 +102,12 @@ export function queueContract(open: OpenManifest): void {
     assert.deepEqual(keys(await taken(manifest, next)), ["doi:10.1/a"]);
   });
 
-  test("a failed work keeps the progress of the manifest, the given one, or none", async t => {
+  test("a failed work keeps the given progress, or none", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");
     await added(manifest, run, works("a"));
     const { id } = await takenOne(manifest, run);
-    const putOff = { queue: "", notBeforeMs: 0, progress: "stored", message: "quota spent" };
-    await manifest.queue.putOff(id, putOff);
-    await manifest.queue.takeLater(run, 0, [""], 1);
-    await manifest.fail(id, "rate-limited", undefined, undefined, true);
+    await manifest.fail(id, "rate-limited", "quota spent", "stored");
     assert.equal((await manifest.reports.failedWorks(1))[0]?.message, "quota spent");
     const retried = await manifest.beginRun("retry");
     await manifest.works.addUnfinished(retried, ["rate-limited"], true);

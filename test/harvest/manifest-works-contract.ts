@@ -7,7 +7,17 @@ import type { StoredFile } from "../../src/harvest/manifest/manifest-files.ts";
 import type { TablePage } from "../../src/harvest/manifest/manifest-tables.ts";
 import type { Work } from "../../src/harvest/work.ts";
 import { systemTime } from "../../src/time/system-time.ts";
-import { added, collected, DOWNLOADED, keys, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
+import {
+  added,
+  collected,
+  DOWNLOADED,
+  IS_PRESENT,
+  keys,
+  type OpenManifest,
+  taken,
+  takenOne,
+  works,
+} from "./manifest-kit.ts";
 
 export function worksContract(open: OpenManifest): void {
   test("a work that is listed twice is added once, at its first position", async t => {
@@ -34,6 +44,31 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.stateOf({ key: "pmcid:PMC1", ids: { pmcid: "PMC1" } }), "pending");
     assert.equal(await manifest.works.stateOf({ key: "pmid:2", ids: { pmid: "2" } }), undefined);
   });
+
+  for (const isOneBatch of [true, false])
+    test(`a work gets what later entries of ${isOneBatch ? "its batch" : "other lists"} add to it`, async t => {
+      const manifest = await open(t);
+      const run = await manifest.beginRun("run");
+      const entries: readonly Work[] = [
+        { key: "doi:10.1/a", ids: { doi: "10.1/a" }, metadata: { year: 2020 } },
+        { key: "doi:10.1/a", ids: { doi: "10.1/a", pmid: "1" }, metadata: { title: "A", year: 2021 } },
+        { key: "pmid:1", ids: { pmid: "1", arxiv: "2401.00001", pmcid: undefined } },
+      ];
+      for (const list of isOneBatch ? [entries] : entries.map(entry => [entry])) await added(manifest, run, list);
+      const work = await takenOne(manifest, run);
+      const ids = { doi: "10.1/a", pmid: "1", arxiv: "2401.00001" };
+      assert.deepEqual([work.ids, work.metadata], [ids, { year: 2020, title: "A" }]);
+      assert.deepEqual(work.sources, { year: "list", title: "list" });
+      const [record] = await collected(manifest.reports.workRecords());
+      assert.deepEqual([record?.ids, record?.metadata.title], [ids, "A"]);
+      // The search for the work does not know what a list has added since the work was taken.
+      await added(manifest, run, [{ key: "pmid:1", ids: { pmid: "1", pmcid: "PMC1" } }]);
+      const refused = await manifest.fail(work.id, "no-copy", undefined, undefined, 0);
+      assert.ok(typeof refused === "object");
+      assert.deepEqual(refused.work.ids, { ...ids, pmcid: "PMC1" });
+      await added(manifest, run, entries);
+      assert.equal(await manifest.fail(work.id, "no-copy", undefined, undefined, 1), "failed");
+    });
 
   test("another run resumes pending works, and skips done and failed ones", async t => {
     const manifest = await open(t);
@@ -243,7 +278,7 @@ export function worksContract(open: OpenManifest): void {
     const [a, b] = await taken(manifest, run);
     assert.ok(a && b);
     assert.equal(await manifest.works.update({ ...b, ids: { pmid: "1", doi: "10.1/a", pmcid: "PMC1" } }), a.id);
-    await manifest.works.merge({ ...b, ids: { pmid: "1", doi: "10.1/a", pmcid: "PMC1" } }, a.id);
+    await manifest.works.merge({ ...b, ids: { pmid: "1", doi: "10.1/a", pmcid: "PMC1" } }, a.id, IS_PRESENT);
     await manifest.finish(run, a.id, "ok", DOWNLOADED);
     const { works: counts } = await manifest.reports.report();
     assert.deepEqual(counts, { total: 1, done: 1, failed: 0, pending: 0, merged: 1 });
@@ -270,13 +305,94 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b);
     const known = { ...a, ids: { ...a.ids, pmid: "1" } };
     assert.equal(await manifest.works.update(known), undefined);
-    await manifest.works.merge({ ...b, ids: { ...b.ids, pmid: "1", pmcid: "PMC1" } }, a.id);
+    await manifest.works.merge({ ...b, ids: { ...b.ids, pmid: "1", pmcid: "PMC1" } }, a.id, IS_PRESENT);
     const ids = { doi: "10.1/a", url: url("a"), pmid: "1", pmcid: "PMC1" };
     assert.deepEqual((await manifest.reports.workRecord(a.id)).ids, ids);
     // What a resolver says later does not replace them either.
     await manifest.works.update({ ...known, ids: { ...known.ids, pmcid: "PMC2" } });
     assert.deepEqual((await manifest.reports.workRecord(a.id)).ids, ids);
     assert.equal(await manifest.works.stateOf({ key: "doi:10.1/b", ids: { doi: "10.1/b" } }), "pending");
+  });
+
+  test("a work gets the metadata and the files of a work that is merged into it", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await manifest.works.add(first, [{ ...works("a")[0], metadata: { title: "A", year: 2020 } } as Work], IS_PRESENT);
+    await manifest.finish(first, (await takenOne(manifest, first)).id, "ok", DOWNLOADED);
+    const run = await manifest.beginRun("run");
+    const listed: readonly Work[] = [...works("a"), { key: "pmid:1", ids: { pmid: "1" }, metadata: { title: "B" } }];
+    await manifest.works.add(run, listed, { ...IS_PRESENT, isRefresh: true });
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    assert.equal(await manifest.works.merge({ ...a, ids: { ...a.ids, pmid: "1" } }, b.id, IS_PRESENT), "merged");
+    assert.notEqual(await manifest.fail(b.id, "no-copy", undefined, undefined, 0), "failed");
+    assert.equal(await manifest.fail(b.id, "no-copy", undefined, undefined, 1), "done");
+    const [record, ...others] = await collected(manifest.reports.workRecords());
+    assert.deepEqual(others, []);
+    assert.deepEqual([record?.key, record?.metadata], ["pmid:1", { title: "B", year: 2020 }]);
+    assert.deepEqual(record?.sources, { title: "list", year: "list" });
+    assert.deepEqual([record?.url, record?.files.map(({ path }) => path)], [DOWNLOADED.url, [DOWNLOADED.path]]);
+    assert.equal(await manifest.works.reopen([DOWNLOADED.sha256]), 1);
+    assert.deepEqual((await manifest.reports.report()).works, { total: 1, done: 0, failed: 0, pending: 1, merged: 1 });
+  });
+
+  test("a work neither fails nor is put off before it knows the progress of every work that was merged into it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [a, b, c, d] = await taken(manifest, run);
+    assert.ok(a && b && c && d);
+    assert.equal(await manifest.works.merge(a, b.id, { ...IS_PRESENT, progress: "of a" }), "merged");
+    assert.equal(await manifest.works.merge(b, c.id, { ...IS_PRESENT, progress: "of b" }), "merged");
+    const refused = await manifest.fail(c.id, "no-copy", undefined, undefined, 0);
+    assert.ok(typeof refused === "object");
+    assert.deepEqual([refused.work.key, refused.inherited], ["doi:10.1/c", ["of a", "of b"]]);
+    assert.equal(await manifest.fail(c.id, "no-copy", undefined, undefined, refused.inherited.length), "failed");
+    // The work that is in memory absorbs the failed one, and what it has inherited.
+    assert.equal(await manifest.works.merge(d, c.id, { ...IS_PRESENT, progress: "of d" }), "absorbed");
+    const absorbed = await manifest.fail(d.id, "no-copy", undefined, undefined, 0);
+    assert.ok(typeof absorbed === "object");
+    assert.deepEqual(absorbed.inherited, ["of a", "of b", ""]);
+    const putOff = { queue: "x", notBeforeMs: systemTime.wallMs() + 1e9, progress: "of d" };
+    assert.deepEqual((await manifest.queue.putOff(d.id, { ...putOff, inherited: 2 }))?.inherited, absorbed.inherited);
+    assert.equal(await manifest.queue.putOff(d.id, { ...putOff, inherited: 3 }), undefined);
+    const again = await manifest.queue.takeLater(run, systemTime.wallMs(), [], 9);
+    assert.deepEqual(
+      again.map(({ progress, inherited }) => [progress, inherited.length]),
+      [["of d", 3]],
+    );
+  });
+
+  test("a work that waits is taken at once if another one is merged into it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    await manifest.queue.putOff(b.id, { queue: "x", notBeforeMs: systemTime.wallMs() + 1e9, progress: "of b" });
+    await manifest.saveProgress(a.id, "x", "of a");
+    assert.equal(await manifest.works.merge(a, b.id, IS_PRESENT), "merged");
+    const [again] = await manifest.queue.take(run, "", systemTime.wallMs(), 9);
+    assert.deepEqual([again?.work.key, again?.progress, again?.inherited], ["doi:10.1/b", "of b", ["of a"]]);
+    await manifest.finish(run, b.id, "ok", DOWNLOADED);
+    const refreshed = await manifest.beginRun("run");
+    await manifest.works.add(refreshed, works("b"), { ...IS_PRESENT, isRefresh: true });
+    const [last] = await manifest.queue.take(refreshed, "", systemTime.wallMs(), 9);
+    assert.deepEqual([last?.work.key, last?.inherited], ["doi:10.1/b", []]);
+  });
+
+  test("a work absorbs a done one whose file is missing, and does not get that file", async t => {
+    const manifest = await open(t);
+    const first = await manifest.beginRun("run");
+    await added(manifest, first, [{ key: "pmid:1", ids: { pmid: "1" } }]);
+    const other = await takenOne(manifest, first);
+    await manifest.finish(first, other.id, "ok", DOWNLOADED);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a"));
+    const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
+    assert.equal(await manifest.works.merge(work, other.id, { isPresent: () => false }), "absorbed");
+    assert.equal(await manifest.fail(work.id, "no-copy", undefined), "failed");
+    assert.deepEqual(await manifest.reports.storedFiles(), []);
   });
 
   test("two works that name each other are merged once", async t => {
@@ -288,8 +404,8 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b);
     assert.equal(await manifest.works.update(a), b.id);
     assert.equal(await manifest.works.update(b), a.id);
-    assert.equal(await manifest.works.merge(a, b.id), "merged");
-    assert.equal(await manifest.works.merge(b, a.id), "outdated");
+    assert.equal(await manifest.works.merge(a, b.id, IS_PRESENT), "merged");
+    assert.equal(await manifest.works.merge(b, a.id, IS_PRESENT), "outdated");
     assert.equal(await manifest.works.update(b), undefined);
     const { works: counts } = await manifest.reports.report();
     assert.deepEqual(counts, { total: 1, done: 0, failed: 0, pending: 1, merged: 1 });
@@ -303,10 +419,10 @@ export function worksContract(open: OpenManifest): void {
     assert.ok(a && b && c);
     const named = { ...a, ids: { doi: "10.1/a", pmid: "1" } };
     assert.equal(await manifest.works.update(named), b.id);
-    assert.equal(await manifest.works.merge(b, c.id), "merged");
-    assert.equal(await manifest.works.merge(named, b.id), "outdated");
+    assert.equal(await manifest.works.merge(b, c.id, IS_PRESENT), "merged");
+    assert.equal(await manifest.works.merge(named, b.id, IS_PRESENT), "outdated");
     assert.equal(await manifest.works.update(named), c.id);
-    assert.equal(await manifest.works.merge(named, c.id), "merged");
+    assert.equal(await manifest.works.merge(named, c.id, IS_PRESENT), "merged");
     assert.deepEqual((await manifest.reports.workRecord(c.id)).ids, { doi: "10.1/c", pmid: "1" });
   });
 
@@ -316,9 +432,9 @@ export function worksContract(open: OpenManifest): void {
     await added(manifest, run, works("a", "b", "c", "d"));
     const [a, b, c, d] = await taken(manifest, run);
     assert.ok(a && b && c && d);
-    await manifest.works.merge(a, b.id);
-    await manifest.works.merge(b, c.id);
-    await manifest.works.merge(c, d.id);
+    await manifest.works.merge(a, b.id, IS_PRESENT);
+    await manifest.works.merge(b, c.id, IS_PRESENT);
+    await manifest.works.merge(c, d.id, IS_PRESENT);
     await manifest.finish(run, d.id, "ok", DOWNLOADED);
     for (const work of works("a", "b", "c", "d")) {
       assert.equal(await manifest.works.stateOf(work), "done");
@@ -357,7 +473,7 @@ export function worksContract(open: OpenManifest): void {
     const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/c", pmid: "1" } };
     const into = await manifest.works.update(work);
     assert.equal(into, 1);
-    assert.equal(await manifest.works.merge(work, into), "absorbed");
+    assert.equal(await manifest.works.merge(work, into, IS_PRESENT), "absorbed");
     assert.deepEqual((await manifest.reports.report()).works, { total: 1, done: 0, failed: 0, pending: 1, merged: 2 });
     for (const each of works("a", "b", "c")) assert.equal(await manifest.works.stateOf(each), "pending");
   });
@@ -375,7 +491,7 @@ export function worksContract(open: OpenManifest): void {
       await added(manifest, run, works("a"));
       const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
       assert.equal(await manifest.works.update(work), other.id);
-      assert.equal(await manifest.works.merge(work, other.id), "absorbed");
+      assert.equal(await manifest.works.merge(work, other.id, IS_PRESENT), "absorbed");
       assert.equal(await manifest.works.update(work), undefined);
       await manifest.finish(run, work.id, "ok", DOWNLOADED);
       const [record, ...more] = await collected(manifest.reports.workRecords());
@@ -395,7 +511,7 @@ export function worksContract(open: OpenManifest): void {
     const run = await manifest.beginRun("run");
     await added(manifest, run, works("a"));
     const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
-    assert.equal(await manifest.works.merge(work, other.id), "absorbed");
+    assert.equal(await manifest.works.merge(work, other.id, IS_PRESENT), "absorbed");
     await manifest.complete(work.id, "ok");
     const [record] = await collected(manifest.reports.workRecords());
     assert.deepEqual([record?.url, record?.files.map(({ path }) => path)], [DOWNLOADED.url, [DOWNLOADED.path]]);
@@ -411,7 +527,7 @@ export function worksContract(open: OpenManifest): void {
     const run = await manifest.beginRun("run");
     await added(manifest, run, works("a"));
     const work = { ...(await takenOne(manifest, run)), ids: { doi: "10.1/a", pmid: "1" } };
-    assert.equal(await manifest.works.merge(work, other.id), "merged");
+    assert.equal(await manifest.works.merge(work, other.id, IS_PRESENT), "merged");
   });
 
   test("works with the longest identifiers are added", async t => {

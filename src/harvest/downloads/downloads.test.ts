@@ -587,7 +587,7 @@ async function oldRun(
     DROP TABLE work_ids;
     DROP TABLE robots;
     DROP TABLE work_files;
-    ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
+    ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "inherited", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
     ALTER TABLE files DROP COLUMN flag;
     DROP TABLE parts;
     CREATE TABLE parts (

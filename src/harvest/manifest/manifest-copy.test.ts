@@ -34,7 +34,7 @@ async function fill(manifest: Manifest): Promise<void> {
     ...{ sha256: "ab".repeat(32), path: "a.pdf", bytes: 10, mediaType: "application/pdf", flag: "no-eof" },
     ...{ urlHash: "00", url: "https://x.example/a.pdf", resolver: "openalex", licence: "cc-by", etag: '"1"' },
   });
-  await manifest.works.merge(second.work, 2400);
+  await manifest.works.merge(second.work, 2400, { isPresent: () => true, progress: "half" });
   await manifest.fail(third.work.id, "network", "lost", '{"steps":[]}');
   await manifest.files.savePart({
     ...{ urlHash: "11", work: fourth.work.id, file: "x.part", validator: '"2"', totalBytes: 5 },

@@ -5,7 +5,7 @@ import { type ListedWork, workOfRow } from "./manifest-works.ts";
 export interface WaitingWorks {
   readonly queue: string;
   readonly works: number;
-  /** When the first of these works may start, in wall-clock milliseconds; 0 for at once. */
+  /** When the first of these works may start, by `ManifestQueue.nowMs`; 0 for at once. */
   readonly notBeforeMs: number;
 }
 
@@ -14,6 +14,11 @@ export interface TakenWork {
   readonly work: ListedWork;
   /** Made by `Resolution`; undefined if the work starts from the beginning. */
   readonly progress: string | undefined;
+  /**
+   * The progress of each work that was merged into this one. An empty text stands for a merge without progress, or for
+   * a list that has added identifiers.
+   */
+  readonly inherited: readonly string[];
   /** The queue in which it waited. */
   readonly queue: string;
   /** Why it was put off; undefined if it only waited for its turn. */
@@ -22,11 +27,13 @@ export interface TakenWork {
 
 export interface PutOff {
   readonly queue: string;
-  /** Wall-clock milliseconds; 0 for at once. */
+  /** By `ManifestQueue.nowMs`; 0 for at once. */
   readonly notBeforeMs: number;
   readonly progress: string | undefined;
   /** Why the work waits. */
   readonly message?: string | undefined;
+  /** As in `Manifest.fail`. @default all */
+  readonly inherited?: number | undefined;
 }
 
 /**
@@ -34,6 +41,11 @@ export interface PutOff {
  * is put off until a time, and leaves the memory of the process.
  */
 export interface ManifestQueue {
+  /**
+   * The time by which works wait, in epoch milliseconds. It is not set back with the wall clock, and workers on several
+   * machines agree on it.
+   */
+  nowMs(): number;
   waiting(run: number): Promise<readonly WaitingWorks[]>;
   /** Like `waiting`, for one queue. */
   waitingIn(run: number, queue: string): Promise<Omit<WaitingWorks, "queue">>;
@@ -47,7 +59,8 @@ export interface ManifestQueue {
    * are left, also those that another process has just given back.
    */
   takeLater(run: number, afterMs: number, queues: readonly string[], limit: number): Promise<readonly TakenWork[]>;
-  putOff(work: number, putOff: PutOff): Promise<void>;
+  /** Undefined if the work is put off. If the manifest has more in `inherited`, the work stays taken and is returned. */
+  putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined>;
   /** Whether no work of the run is pending, and no other process still adds works to it. */
   isFinished(run: number): Promise<boolean>;
 }
@@ -57,17 +70,28 @@ export function waitingOfRow(row: Row): Omit<WaitingWorks, "queue"> {
   return { works: Number(row["works"] ?? 0), notBeforeMs: Number(row["not_before_ms"] ?? 0) };
 }
 
+/** More texts than any work inherits. */
+export const ALL_INHERITED = 1e9;
+
 /** The columns of `works` that `takenOfRows` reads. */
-export const TAKEN_COLUMNS = "id, key, ids, metadata, progress, queue, message";
+export const TAKEN_COLUMNS = "id, key, ids, metadata, progress, inherited, queue, message";
 
 /** In the order of the list: an UPDATE returns its rows in any order. */
 export function takenOfRows(rows: readonly Row[]): readonly TakenWork[] {
-  return rows
-    .map(row => ({
-      work: workOfRow(row),
-      progress: textOf(row["progress"]),
-      queue: String(row["queue"]),
-      message: textOf(row["message"]),
-    }))
-    .sort((one, other) => one.work.id - other.work.id);
+  return rows.map(takenOfRow).sort((one, other) => one.work.id - other.work.id);
+}
+
+export function takenOfRow(row: Row): TakenWork {
+  return {
+    work: workOfRow(row),
+    progress: textOf(row["progress"]),
+    inherited: inheritedOfRow(row),
+    queue: String(row["queue"]),
+    message: textOf(row["message"]),
+  };
+}
+
+/** `TakenWork.inherited` of a row with the column `inherited`. */
+export function inheritedOfRow(row: Row): readonly string[] {
+  return JSON.parse(textOf(row["inherited"]) ?? "[]") as readonly string[];
 }

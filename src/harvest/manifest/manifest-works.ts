@@ -44,9 +44,16 @@ export interface AddOptions {
   readonly queueOf?: ((work: Work) => string) | undefined;
 }
 
+export interface MergeOptions {
+  /** Whether the file of a work is still there. */
+  readonly isPresent: AddOptions["isPresent"];
+  /** What the search for a copy of the work has done so far. If the other work stays, it continues there. @default as saved */
+  readonly progress?: string | undefined;
+}
+
 /**
  * - `merged`: the work was merged into the other one.
- * - `absorbed`: the other work was merged into this one, which also gets its files.
+ * - `absorbed`: the other work was merged into this one.
  * - `outdated`: the other work was merged meanwhile, with a third work or with this one. Nothing is changed, and
  *   `update` returns which work has the identifiers.
  */
@@ -72,10 +79,11 @@ export interface ManifestWorks {
    */
   update(work: ListedWork, request?: AttemptOfRun): Promise<number | undefined>;
   /**
-   * Makes one work of a work that this process has taken and of another one. The one that stays gets the identifiers of
-   * both. If the other work has no file and nothing resolves it now, this work stays: it may have found a copy.
+   * Makes one work of a work that this process has taken and of another one. The one that stays gets the identifiers,
+   * metadata and files of both. If it is pending, it also gets the progress of the other one: `TakenWork.inherited`. The
+   * other work stays if its file is present, or if it is pending in the same run or at another worker.
    */
-  merge(work: ListedWork, other: number): Promise<MergeResult>;
+  merge(work: ListedWork, other: number, options: MergeOptions): Promise<MergeResult>;
   /** `done`, `failed`, `pending`, or undefined if the manifest does not have the work. */
   stateOf(work: Work): Promise<string | undefined>;
 }
@@ -94,11 +102,24 @@ export function workOfRow(row: Row): ListedWork {
   };
 }
 
-/** The metadata of a listed work as it is stored; null for none. */
-export function listedMetadata({ metadata }: Work): string | null {
-  if (metadata === undefined) return null;
-  const sources = Object.fromEntries(Object.keys(metadata).map(field => [field, "list"]));
-  return JSON.stringify({ ...metadata, sources });
+/** The columns that say what is known about a work. */
+export interface FactColumns {
+  readonly ids: string;
+  readonly title: string | null;
+  readonly year: number | null;
+  readonly metadata: string | null;
+}
+
+export function factColumns({ ids, metadata, sources = {} }: Omit<ListedWork, "id" | "key">): FactColumns {
+  const { title = null, year = null } = metadata ?? {};
+  const json = metadata === undefined ? null : JSON.stringify({ ...metadata, sources });
+  return { ids: storedIds(ids), title, year, metadata: json };
+}
+
+/** The metadata of a listed work comes from the list. */
+export function listedFacts({ ids, metadata }: Work): FactColumns {
+  const fields = Object.keys(metadata ?? {});
+  return factColumns({ ids, metadata, sources: Object.fromEntries(fields.map(field => [field, "list"])) });
 }
 
 /** The identifiers by which works are compared. URLs are left out, because one page may have copies of several works. */
@@ -121,17 +142,6 @@ export function mergeTarget(id: unknown, mergedInto: (id: unknown) => unknown): 
     target = next;
   }
   return target;
-}
-
-/**
- * Whether the other one of two works stays when they are merged: it has a file, or it is resolved, in the same run or by
- * a worker of another one. Any other work would be the end of the search, because nothing continues it.
- * @param other a row with the columns `state`, `run`, `taken_by` and `sha256`
- * @param run the run of the work that was found to be the same
- */
-export function staysInMerge(other: Row, run: unknown): boolean {
-  if (other["state"] === "pending") return other["run"] === run || other["taken_by"] !== null;
-  return other["state"] === "done" && other["sha256"] !== null;
 }
 
 /** The identifiers as JSON, without secrets. */

@@ -4,7 +4,7 @@ import type { Time } from "../../time/time.ts";
 import type { DoneReason, Reason } from "../reason.ts";
 import type { AttemptRecord } from "./attempt-record.ts";
 import type { DownloadedFile, FinishedFile, ManifestFiles, PartialDownload } from "./manifest-files.ts";
-import type { ManifestQueue } from "./manifest-queue.ts";
+import type { ManifestQueue, TakenWork } from "./manifest-queue.ts";
 import type { ManifestReports } from "./manifest-reports.ts";
 import type { ManifestTables } from "./manifest-tables.ts";
 import type { WorkerStatus } from "./manifest-workers.ts";
@@ -102,16 +102,16 @@ export interface Manifest {
    * A work has found no file. Returns its state: a work that has a file of an earlier run stays `done`, with the reason why
    * the file could not be refreshed.
    * @param progress kept for `docstokg retry`, which then continues there. @default none
-   * @param keepsProgress keeps the progress and the message that the manifest has, because the work is not in memory.
-   * @default false
+   * @param inherited the number of texts in `TakenWork.inherited` that the search for a copy knows. If the manifest has
+   * more, the work does not fail and stays taken, and the result is what `ManifestQueue.take` would return. @default all
    */
   fail(
     work: number,
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress?: boolean,
-  ): Promise<FailedState>;
+    inherited?: number,
+  ): Promise<FailedState | TakenWork>;
   /**
    * Forgets the incomplete files of works that are done or merged. Then calls `recoverParts` with the partial files of
    * processes that died, and again whenever the works of a dead process are taken over. During the call the works belong

@@ -29,9 +29,13 @@ export function finishStatement(
   const mainFileColumns = () =>
     `sha256 = ${file}, url = ${address}, resolver = ${name}, licence = ${bind(licence)}, version = ${bind(version)}`;
   const ofWork = "work IN (SELECT id FROM changed)";
+  const newPath = bind(path);
+  // A file whose path the new one gets: it is displaced, or it was missing. Of several files, also a supplement that has
+  // changed: the earlier one is no longer a file of the work.
+  const isReplaced = `files.path = ${newPath}${ofSeveral === undefined ? "" : ` OR work_files.url = ${address} AND role <> 'article'`}`;
   const parts = [
     `stored AS (INSERT INTO files (sha256, path, bytes, media_type, added_ms, flag)
-       SELECT ${file}, ${bind(path)}, ${bind(bytes, "bigint")}, ${bind(mediaType)}, ${NOW_MS}, ${bind(flag)} FROM changed
+       SELECT ${file}, ${newPath}, ${bind(bytes, "bigint")}, ${bind(mediaType)}, ${NOW_MS}, ${bind(flag)} FROM changed
        ON CONFLICT (sha256) DO UPDATE SET
          path = CASE WHEN files.path = ${bind(replaces)} THEN excluded.path ELSE files.path END
        RETURNING sha256, path, bytes, media_type, flag)`,
@@ -43,30 +47,23 @@ export function finishStatement(
        SELECT id, ${bind(role)}, ${file}, ${address}, ${name} FROM changed
        ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
        WHERE excluded.role = 'article')`,
+    `replaced AS (DELETE FROM work_files USING files WHERE ${ofWork} AND files.sha256 = work_files.sha256
+       AND work_files.sha256 <> ${file} AND (${isReplaced}))`,
   ];
   if (attempt !== undefined) parts.push(attemptPart({ run, attempt }, parameters));
-  if (displaced !== undefined) {
-    const other = bind(displaced.sha256);
+  if (displaced !== undefined)
     parts.push(
-      `moved AS (UPDATE files SET path = ${bind(displaced.path)} WHERE sha256 = ${other}
+      `moved AS (UPDATE files SET path = ${bind(displaced.path)} WHERE sha256 = ${bind(displaced.sha256)}
          AND EXISTS (SELECT 1 FROM changed))`,
-      `unlisted AS (DELETE FROM work_files WHERE ${ofWork} AND sha256 = ${other})`,
     );
-  }
   if (ofSeveral === undefined)
     parts.push(
       `gone AS (DELETE FROM parts WHERE ${ofWork} RETURNING file)`,
       `done AS (UPDATE works SET state = 'done', reason = ${bind(reason)}, message = NULL, ${mainFileColumns()},
-         ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL WHERE id IN (SELECT id FROM changed))`,
+         ended_ms = ${NOW_MS}, taken_by = NULL, progress = NULL, inherited = NULL WHERE id IN (SELECT id FROM changed))`,
     );
   else {
-    const kept = displaced === undefined ? "" : ` AND sha256 <> ${bind(displaced.sha256)}`;
-    parts.push(
-      // A supplement that has changed: the earlier one is no longer a file of the work.
-      `earlier AS (DELETE FROM work_files WHERE ${ofWork} AND url = ${address} AND sha256 <> ${file}
-         AND role <> 'article'${kept})`,
-      `gone AS (DELETE FROM parts WHERE ${ofWork} AND place = ${place} RETURNING file)`,
-    );
+    parts.push(`gone AS (DELETE FROM parts WHERE ${ofWork} AND place = ${place} RETURNING file)`);
     if (ofSeveral === "main")
       parts.push(`main AS (UPDATE works SET ${mainFileColumns()} WHERE id IN (SELECT id FROM changed))`);
   }

@@ -3,6 +3,7 @@
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import { RepeatTransaction } from "../../../stores/postgres/postgres-errors.ts";
 import type { Work, WorkIds } from "../../work.ts";
+import { withFacts } from "../../work-facts.ts";
 import { fileOfRow } from "../manifest-files.ts";
 import type { Row } from "../manifest-row.ts";
 import {
@@ -10,15 +11,16 @@ import {
   type AddOptions,
   idNames,
   type ListedCounts,
-  listedMetadata,
+  listedFacts,
   mergeTarget,
-  storedIds,
 } from "../manifest-works.ts";
+import { type InheritingColumns, relistedColumns } from "../work-merge.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 /** A work of the batch that the manifest does not have. */
 interface NewWork {
-  readonly work: Work;
+  /** With what further entries of the batch have added. */
+  work: Work;
   readonly queue: string;
   /** Its identifiers, and those of further entries of the batch that are the same work. */
   readonly names: Set<string>;
@@ -27,6 +29,8 @@ interface NewWork {
 /** A work of the batch that the manifest has. */
 interface KnownWork {
   readonly row: Row;
+  /** The new columns of the row, if the list has added something. */
+  columns: InheritingColumns | undefined;
   readonly names: Set<string>;
   next: { readonly state: string; readonly queue: string; readonly hasFile: boolean } | undefined;
 }
@@ -100,7 +104,12 @@ async function readKnown(client: Queryable, works: readonly Work[], readsAllKeys
   const fileRows = new Map(files.rows.map(row => [row["sha256"], row]));
   const knownById = new Map<unknown, KnownWork>();
   for (const [id, row] of byId)
-    knownById.set(id, { row: { ...row, file: fileRows.get(row["sha256"]) }, names: new Set(), next: undefined });
+    knownById.set(id, {
+      row: { ...row, file: fileRows.get(row["sha256"]) },
+      names: new Set(),
+      columns: undefined,
+      next: undefined,
+    });
   const targetOf = (id: unknown) => knownById.get(mergeTarget(id, each => byId.get(each)?.["merged_into"]));
   const byKey = new Map<string, BatchWork>();
   const byName = new Map<string, BatchWork>();
@@ -121,7 +130,7 @@ async function lockWorks(
   keys: readonly string[],
   ids: readonly number[],
 ): Promise<ReadonlyMap<unknown, Row>> {
-  const columns = "works.id, key, state, sha256, run, taken_by, merged_into";
+  const columns = "works.id, key, ids, metadata, inherited, state, sha256, run, taken_by, merged_into";
   // Not `id IN (SELECT …)`: PostgreSQL would read all works for each batch.
   const found = await client.query(
     `SELECT ${columns} FROM works WHERE key = ANY($1) OR id = ANY($2) ORDER BY id FOR UPDATE`,
@@ -159,6 +168,8 @@ function assign(
     batch.byKey.set(work.key, target);
     return "pending";
   }
+  if ("work" in found) found.work = withFacts({ id: 0, ...found.work }, "list", work.ids, work.metadata);
+  else found.columns = relistedColumns({ ...found.row, ...found.columns }, work) ?? found.columns;
   // The list names the work twice.
   if ("work" in found || found.next !== undefined || Number(found.row["run"]) === run) return undefined;
   const { state, file } = found.row;
@@ -181,6 +192,7 @@ function ownerOf({ byName }: Batch, ids: WorkIds): BatchWork | undefined {
 async function insertNew(client: Queryable, run: number, { byKey }: Batch): Promise<void> {
   const added = [...byKey.values()].filter(each => "work" in each);
   if (added.length === 0) return;
+  const facts = added.map(({ work }) => listedFacts(work));
   const { rows } = await client.query(
     `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        SELECT key, ids, title, year, metadata, $7::bigint, 'pending', queue, ${NOW_MS}
@@ -189,10 +201,10 @@ async function insertNew(client: Queryable, run: number, { byKey }: Batch): Prom
      ON CONFLICT (key) DO NOTHING RETURNING id, key`,
     [
       added.map(({ work }) => work.key),
-      added.map(({ work }) => storedIds(work.ids)),
-      added.map(({ work }) => work.metadata?.title ?? null),
-      added.map(({ work }) => work.metadata?.year ?? null),
-      added.map(({ work }) => listedMetadata(work)),
+      facts.map(({ ids }) => ids),
+      facts.map(({ title }) => title),
+      facts.map(({ year }) => year),
+      facts.map(({ metadata }) => metadata),
       added.map(({ queue }) => queue),
       run,
     ],
@@ -215,6 +227,7 @@ async function updateKnown(client: Queryable, run: number, batch: Batch): Promis
     client,
     known.flatMap(each => [...each.names].map(name => ({ name, id: idOf(each) }))),
   );
+  await setColumns(client, known);
   const changed = known.filter(({ next }) => next !== undefined);
   if (changed.length === 0) return;
   // A work that a worker has taken stays with that worker: only its run changes. Works that were merged in a circle are
@@ -234,6 +247,28 @@ async function updateKnown(client: Queryable, run: number, batch: Batch): Promis
       changed.map(({ next }) => next?.state ?? ""),
       changed.map(({ next }) => next?.queue ?? ""),
       changed.map(({ next }) => next?.hasFile === true),
+    ],
+  );
+}
+
+async function setColumns(client: Queryable, known: readonly KnownWork[]): Promise<void> {
+  const changed = known.flatMap(({ row, columns }) =>
+    columns === undefined ? [] : [{ id: Number(row["id"]), columns }],
+  );
+  if (changed.length === 0) return;
+  await client.query(
+    `UPDATE works SET ids = added.ids, title = added.title, year = added.year, metadata = added.metadata,
+       inherited = added.inherited
+     FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[])
+       AS added (id, ids, title, year, metadata, inherited)
+     WHERE works.id = added.id`,
+    [
+      changed.map(({ id }) => id),
+      changed.map(({ columns }) => columns.ids),
+      changed.map(({ columns }) => columns.title),
+      changed.map(({ columns }) => columns.year),
+      changed.map(({ columns }) => columns.metadata),
+      changed.map(({ columns }) => columns.inherited),
     ],
   );
 }

@@ -3,7 +3,7 @@ import { after, before, describe, type TestContext, test } from "node:test";
 import { manifestContract } from "../../../../test/harvest/manifest-contract.ts";
 import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
 import { FakeTime } from "../../../testing/fake-time.ts";
-import { systemTime } from "../../../time/system-time.ts";
+import { SystemTime, systemTime } from "../../../time/system-time.ts";
 import type { Work } from "../../work.ts";
 import { LeaseLostError } from "../lease-lost-error.ts";
 import type { Manifest } from "../manifest.ts";
@@ -282,6 +282,22 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await manifests[0]?.reports.report())?.works.total, 400);
   });
 
+  test("workers whose clocks differ agree when a work may start", async t => {
+    const url = server.url();
+    class WrongTime extends SystemTime {
+      override wallMs() {
+        return super.wallMs() + 7_200_000;
+      }
+    }
+    const ahead = await PostgresManifest.open(url, new WrongTime());
+    t.after(() => ahead.close());
+    const other = await manifestFor(t, url);
+    const run = await ahead.beginRun("run", "{}");
+    await other.joinRun(run);
+    const differenceMs = ahead.queue.nowMs() - other.queue.nowMs();
+    assert.ok(Math.abs(differenceMs) < 3_600_000, `${differenceMs}`);
+  });
+
   test("two processes that find out that their works are one merge them once", async t => {
     const url = server.url();
     const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
@@ -299,7 +315,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const other = { id: b, key: "pmid:1", ids };
     assert.equal(await first.works.update(one), b);
     assert.equal(await second.works.update(other), a);
-    const merged = await Promise.all([first.works.merge(one, b), second.works.merge(other, a)]);
+    const merged = await Promise.all([first.works.merge(one, b, IS_PRESENT), second.works.merge(other, a, IS_PRESENT)]);
     assert.deepEqual(merged.toSorted(), ["merged", "outdated"]);
     const [manifest, left] = merged[0] === "merged" ? [second, other] : [first, one];
     assert.equal(await manifest.works.update(left), undefined);
@@ -376,7 +392,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const newer = server.url({ schema: "newer" });
     await (await PostgresManifest.open(newer, systemTime)).close();
     await server.query("UPDATE newer.docstokg_manifest SET version = 99");
-    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 4/);
+    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 5/);
     assert.equal(await PostgresManifest.find(server.url(), systemTime), undefined);
     for (const wrong of [
       `postgres://someone:hunter2@127.0.0.1:${server.port}/postgres`,

@@ -4,6 +4,7 @@ import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
+import type { TakenWork } from "../manifest-queue.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { KnownTexts } from "./known-texts.ts";
@@ -109,7 +110,7 @@ export class PostgresManifest implements Manifest {
     this.files = new PostgresFiles(connection, this.#worker, name);
     const texts = new KnownTexts();
     this.works = new PostgresWorks(connection, this.#list, this.#worker, texts);
-    this.queue = new PostgresQueue(connection, this.#worker, texts, time);
+    this.queue = new PostgresQueue(connection, this.#worker, texts);
     this.reports = new PostgresReports(connection);
     this.robots = new PostgresRobots(connection);
     this.#results = new PostgresResults(connection, this.#worker, this.files);
@@ -233,9 +234,9 @@ export class PostgresManifest implements Manifest {
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress?: boolean,
-  ): Promise<FailedState> {
-    return this.#results.fail(work, reason, message, progress, keepsProgress);
+    inherited?: number,
+  ): Promise<FailedState | TakenWork> {
+    return this.#results.fail(work, reason, message, progress, inherited);
   }
 
   errorFrom(error: unknown): unknown {

@@ -1,4 +1,3 @@
-import type { Time } from "../../../time/time.ts";
 import { isDownloadQueue } from "../../host-queue-key.ts";
 import {
   type ManifestQueue,
@@ -37,20 +36,22 @@ const RETURNED = TAKEN_COLUMNS.split(", ")
   .join(", ");
 
 /**
- * The works that wait. `FOR UPDATE SKIP LOCKED` gives each work to one worker. Times are converted between the wall clock
- * of this machine and the clock of the database: only differences are sent.
+ * The works that wait. `FOR UPDATE SKIP LOCKED` gives each work to one worker. Times are sent as
+ * differences: the clock of the worker may be some milliseconds from that of the database.
  */
 export class PostgresQueue implements ManifestQueue {
   readonly #connection: PostgresConnection;
   readonly #worker: PostgresWorker;
   readonly #texts: KnownTexts;
-  readonly #time: Time;
 
-  constructor(connection: PostgresConnection, worker: PostgresWorker, texts: KnownTexts, time: Time) {
+  constructor(connection: PostgresConnection, worker: PostgresWorker, texts: KnownTexts) {
     this.#connection = connection;
     this.#worker = worker;
     this.#texts = texts;
-    this.#time = time;
+  }
+
+  nowMs(): number {
+    return this.#worker.clock.nowMs();
   }
 
   async waiting(run: number): Promise<readonly WaitingWorks[]> {
@@ -77,10 +78,7 @@ export class PostgresQueue implements ManifestQueue {
          SELECT id FROM works WHERE ${IS_WAITING} AND queue = $2 AND not_before_ms <= ${NOW_MS} + $3::bigint
          ORDER BY not_before_ms, id LIMIT greatest(0, least($4::bigint, ${SHARE})) FOR UPDATE SKIP LOCKED)
        UPDATE works SET taken_by = $6 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
-      [
-        ...[run, queue, Math.round(nowMs - this.#time.wallMs()), limit],
-        isDownloadQueue(queue) ? DOWNLOADS_MIN : SHARE_MIN,
-      ],
+      [...[run, queue, Math.round(nowMs - this.nowMs()), limit], isDownloadQueue(queue) ? DOWNLOADS_MIN : SHARE_MIN],
     );
     this.#texts.setRows(rows);
     return takenOfRows(rows);
@@ -98,18 +96,17 @@ export class PostgresQueue implements ManifestQueue {
          WHERE ${IS_WAITING} AND (not_before_ms > ${NOW_MS} + $2::bigint OR queue = ANY($3)) LIMIT $4
          FOR UPDATE SKIP LOCKED)
        UPDATE works SET taken_by = $5 FROM later WHERE works.id = later.id RETURNING ${RETURNED}`,
-      [run, Math.round(afterMs - this.#time.wallMs()), queues, limit],
+      [run, Math.round(afterMs - this.nowMs()), queues, limit],
     );
     return takenOfRows(rows);
   }
 
-  async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
-    const delayMs = notBeforeMs === 0 ? null : Math.ceil(notBeforeMs - this.#time.wallMs());
-    await this.#worker.changeTaken(
-      work,
-      `queue = $3, not_before_ms = coalesce(${NOW_MS} + $4::bigint, 0), progress = $5, message = $6, taken_by = NULL`,
-      [queue, delayMs, progress ?? null, message ?? null],
-    );
+  async putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined> {
+    const { queue, notBeforeMs, progress = null, message = null, inherited } = putOff;
+    const delayMs = notBeforeMs === 0 ? null : Math.ceil(notBeforeMs - this.nowMs());
+    const columns = `queue = $3, not_before_ms = coalesce(${NOW_MS} + $4::bigint, 0), progress = $5, message = $6`;
+    const result = await this.#worker.release(work, columns, [queue, delayMs, progress, message], inherited);
+    return typeof result === "string" ? undefined : result;
   }
 
   async isFinished(run: number): Promise<boolean> {
@@ -125,6 +122,6 @@ export class PostgresQueue implements ManifestQueue {
     const works = Number(row["works"] ?? 0);
     const notBeforeMs = Number(row["not_before_ms"] ?? 0);
     if (notBeforeMs === 0) return { works, notBeforeMs };
-    return { works, notBeforeMs: this.#time.wallMs() + notBeforeMs - Number(row["now_ms"]) };
+    return { works, notBeforeMs: this.nowMs() + notBeforeMs - Number(row["now_ms"]) };
   }
 }

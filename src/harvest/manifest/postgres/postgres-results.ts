@@ -2,6 +2,7 @@ import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState } from "../manifest.ts";
 import { type DownloadedFile, type FinishedFile, fileOfRow } from "../manifest-files.ts";
+import type { TakenWork } from "../manifest-queue.ts";
 import { ATTEMPT_COLUMNS, attemptValues } from "./attempt-values.ts";
 import { finishStatement } from "./finish-statement.ts";
 import { NOW_MS } from "./postgres-clock.ts";
@@ -55,7 +56,7 @@ export class PostgresResults {
       work,
       [
         `done AS (UPDATE works SET state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, taken_by = NULL,
-           progress = NULL WHERE id ${ofWork})`,
+           progress = NULL, inherited = NULL WHERE id ${ofWork})`,
         `gone AS (DELETE FROM parts WHERE work ${ofWork})`,
       ],
       "SELECT 1 FROM changed",
@@ -68,21 +69,16 @@ export class PostgresResults {
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress = false,
-  ): Promise<FailedState> {
-    const rows = await this.#worker.apply(
+    inherited?: number,
+  ): Promise<FailedState | TakenWork> {
+    const result = await this.#worker.release(
       work,
-      [
-        `failed AS (UPDATE works SET state = CASE WHEN sha256 IS NULL THEN 'failed' ELSE 'done' END, reason = $3,
-           message = coalesce($4, CASE WHEN $5 THEN message END), ended_ms = ${NOW_MS}, taken_by = NULL,
-           progress = CASE WHEN sha256 IS NOT NULL THEN NULL WHEN $5 THEN progress ELSE $6 END
-         WHERE id IN (SELECT id FROM changed) RETURNING state)`,
-      ],
-      "SELECT state FROM failed",
-      [reason, message ?? null, keepsProgress, progress ?? null],
+      `state = CASE WHEN sha256 IS NULL THEN 'failed' ELSE 'done' END, reason = $3, message = $4, ended_ms = ${NOW_MS},
+         progress = CASE WHEN sha256 IS NULL THEN $5 END, inherited = CASE WHEN sha256 IS NULL THEN inherited END`,
+      [reason, message ?? null, progress ?? null],
+      inherited,
     );
-    // The reply was lost.
-    const [row] = rows ?? (await this.#connection.lookUp("SELECT state FROM works WHERE id = $1", [work]));
-    return row?.["state"] === "done" ? "done" : "failed";
+    if (typeof result !== "string") return result;
+    return result === "done" ? "done" : "failed";
   }
 }

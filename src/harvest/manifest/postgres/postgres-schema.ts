@@ -1,7 +1,7 @@
 /**
  * The tables of a PostgreSQL manifest. They are those of the SQLite file (sqlite/sqlite-manifest-file.ts), with two
  * differences: `taken_by` names a worker with a lease, and `runs` has the settings that workers on other machines need.
- * Times are milliseconds of the database's clock.
+ * Times are milliseconds of the database's clock. That file also says what `place` and `shelving` are.
  */
 import { ConfigError } from "../../../errors.ts";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
@@ -126,6 +126,8 @@ const MIGRATIONS: readonly string[] = [
   // The id of the worker in the store of the limits; NULL if its limits are not shared.
   "ALTER TABLE workers ADD COLUMN store_id text",
   "CREATE TABLE robots (origin text PRIMARY KEY, status integer NOT NULL, text text NOT NULL, read_ms bigint NOT NULL)",
+  // The progress of works that were merged into a work, as a JSON array of texts: `TakenWork.inherited`.
+  "ALTER TABLE works ADD COLUMN inherited text",
 ];
 /** Marks the schema as a manifest of docstokg. */
 const FORMAT_TABLE = "docstokg_manifest";

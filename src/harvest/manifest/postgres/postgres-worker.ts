@@ -3,8 +3,10 @@ import type { Queryable, QueryResult, SqlParameter } from "../../../stores/postg
 import { sqlStateOf } from "../../../stores/postgres/postgres-errors.ts";
 import type { Time, Timer } from "../../../time/time.ts";
 import { LeaseLostError } from "../lease-lost-error.ts";
+import { ALL_INHERITED, TAKEN_COLUMNS, type TakenWork, takenOfRow } from "../manifest-queue.ts";
 import type { Row } from "../manifest-row.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
+import { QueueClock } from "../queue-clock.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 
@@ -33,6 +35,8 @@ export interface PostgresWorkerOptions {
  */
 export class PostgresWorker {
   readonly #options: PostgresWorkerOptions;
+  /** Set to the clock of the server with each renewal. */
+  readonly clock: QueueClock;
   #id: number | undefined;
   #renewal: Timer | undefined;
   #expiry: Timer | undefined;
@@ -48,6 +52,7 @@ export class PostgresWorker {
 
   constructor(options: PostgresWorkerOptions) {
     this.#options = options;
+    this.clock = new QueueClock(options.time);
   }
 
   /** Throws a LeaseLostError if the lease has ended. */
@@ -69,11 +74,11 @@ export class PostgresWorker {
     const startedUs = time.monotonicUs();
     const { rows } = await connection.write(
       `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms, store_id)
-       VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint, $5) RETURNING id`,
+       VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint, $5) RETURNING id, ${NOW_MS} AS now_ms`,
       [run, `${hostname()}:${process.pid}`, isListing, leaseMs, this.storeId ?? null],
     );
     this.#id = Number(rows[0]?.["id"]);
-    this.#renewed(startedUs);
+    this.#renewed(startedUs, rows);
     if (this.#session !== undefined) await this.setSession(this.#session);
   }
 
@@ -146,6 +151,28 @@ export class PostgresWorker {
     await this.apply(work, [part], "SELECT 1 FROM changed", parameters);
   }
 
+  /**
+   * Like `changeTaken`, and gives the work back. Returns its state. If the work has inherited more than `inherited` texts,
+   * nothing is changed, and the work is returned.
+   */
+  async release(
+    work: number,
+    columns: string,
+    parameters: readonly SqlParameter[],
+    inherited = ALL_INHERITED,
+  ): Promise<string | TakenWork> {
+    const part = `released AS (UPDATE works SET ${columns}, taken_by = NULL WHERE id IN (SELECT id FROM changed)
+      AND json_array_length(coalesce(inherited, '[]')::json) <= $${parameters.length + 3}::bigint RETURNING state)`;
+    const result = "SELECT (SELECT state FROM released) AS state FROM changed";
+    const rows = await this.apply(work, [part], result, [...parameters, inherited]);
+    const state = rows?.[0]?.["state"];
+    if (typeof state === "string") return state;
+    // The work has inherited more, or the reply was lost.
+    const sql = `SELECT state, taken_by, ${TAKEN_COLUMNS} FROM works WHERE id = $1`;
+    const [row = {}] = await this.#options.connection.lookUp(sql, [work]);
+    return row["taken_by"] === this.id ? takenOfRow(row) : String(row["state"]);
+  }
+
   /** Takes works in the name of this worker: the last parameter of the statement is its id. */
   async take(sql: string, parameters: readonly SqlParameter[]): Promise<QueryResult> {
     try {
@@ -182,8 +209,9 @@ export class PostgresWorker {
     );
   }
 
-  #renewed(startedUs: number): void {
+  #renewed(startedUs: number, [row]: readonly Row[]): void {
     const { leaseMs, time } = this.#options;
+    this.clock.set(Number(row?.["now_ms"]));
     this.#stop();
     const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
     this.#expiry = time.setTimer(Math.max(0, leaseMs - elapsedMs), () => this.#lose());
@@ -198,8 +226,9 @@ export class PostgresWorker {
     const id = this.#id;
     if (id === undefined) return;
     const startedUs = time.monotonicUs();
-    const { rowCount } = await connection.write(
-      `UPDATE workers SET lease_until_ms = ${NOW_MS} + $2::bigint, status = $3 WHERE id = $1`,
+    const { rows, rowCount } = await connection.write(
+      `UPDATE workers SET lease_until_ms = ${NOW_MS} + $2::bigint, status = $3 WHERE id = $1
+       RETURNING ${NOW_MS} AS now_ms`,
       [id, leaseMs, JSON.stringify(this.statusOf())],
     );
     if (id !== this.#id || this.#lost !== undefined) return;
@@ -207,7 +236,7 @@ export class PostgresWorker {
       this.#lose();
       return;
     }
-    this.#renewed(startedUs);
+    this.#renewed(startedUs, rows);
     await onRenewed();
   }
 

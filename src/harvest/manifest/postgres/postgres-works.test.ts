@@ -81,7 +81,10 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
 
   test("a work keeps the identifiers of a work that another process has merged into it meanwhile", async t => {
     const { first, second, run, a, b } = await workersFor(t, server.url({ schema: "merged" }));
-    assert.equal(await second.works.merge({ ...b, ids: { ...b.ids, arxiv: "2401.00001" } }, a.id), "merged");
+    assert.equal(
+      await second.works.merge({ ...b, ids: { ...b.ids, arxiv: "2401.00001" } }, a.id, IS_PRESENT),
+      "merged",
+    );
     const more = { ...a, ids: { ...a.ids, pmid: "1" } };
     assert.equal(await first.works.update(more, { run, attempt: ATTEMPT }), undefined);
     assert.equal((await server.query("SELECT * FROM merged.attempts")).length, 1, "the request is recorded once");
@@ -89,18 +92,40 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(await idsOf(first, a.id), ids);
   });
 
-  test("the owner of an identifier is found if another process adds it in this moment", async t => {
-    const { first, a, b } = await workersFor(t, server.url({ schema: "moment" }));
-    const driver = await loadPgDriver({ url: server.url(), schema: "moment", idleInTransactionMs: 0 });
+  /** Another process changes the manifest, and commits when the operation of this one waits for it. */
+  const commitDuring = async <Result>(
+    t: TestContext,
+    schema: string,
+    sql: string,
+    parameters: readonly number[],
+    operation: () => Promise<Result>,
+  ) => {
+    const driver = await loadPgDriver({ url: server.url(), schema, idleInTransactionMs: 0 });
     const other = driver.client();
     await other.connect();
     t.after(() => other.end());
     await other.query("BEGIN");
-    await other.query("INSERT INTO work_ids (id, work) VALUES ('pmid:1', $1)", [b.id]);
-    const updated = first.works.update({ ...a, ids: { ...a.ids, pmid: "1" } });
+    await other.query(sql, [...parameters]);
+    const result = operation();
     const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     while ((await server.query(waits)).length === 0);
     await other.query("COMMIT");
-    assert.equal(await updated, b.id);
+    return result;
+  };
+
+  test("the owner of an identifier is found if another process adds it in this moment", async t => {
+    const { first, a, b } = await workersFor(t, server.url({ schema: "moment" }));
+    const add = "INSERT INTO work_ids (id, work) VALUES ('pmid:1', $1)";
+    const update = () => first.works.update({ ...a, ids: { ...a.ids, pmid: "1" } });
+    assert.equal(await commitDuring(t, "moment", add, [b.id], update), b.id);
+  });
+
+  test("a work does not fail if another process merges a work into it in this moment", async t => {
+    const { first, a } = await workersFor(t, server.url({ schema: "failing" }));
+    const merge = `UPDATE works SET inherited = '["of b"]' WHERE id = $1`;
+    const fail = () => first.fail(a.id, "no-copy", undefined, undefined, 0);
+    const result = await commitDuring(t, "failing", merge, [a.id], fail);
+    assert.deepEqual(typeof result === "object" && result.inherited, ["of b"]);
+    assert.equal(await first.fail(a.id, "no-copy", undefined, undefined, 1), "failed");
   });
 });

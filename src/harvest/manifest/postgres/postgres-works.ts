@@ -9,11 +9,12 @@ import {
   idNames,
   type ListedWork,
   type ManifestWorks,
+  type MergeOptions,
   type MergeResult,
   mergeTarget,
-  staysInMerge,
   storedIds,
 } from "../manifest-works.ts";
+import { MERGE_COLUMNS, mergeOf, type WorkMerge } from "../work-merge.ts";
 import { attemptPart } from "./attempt-values.ts";
 import { type KnownTexts, textsOfRow, type WorkTexts } from "./known-texts.ts";
 import { mergedJson } from "./merged-json.ts";
@@ -95,7 +96,7 @@ export class PostgresWorks implements ManifestWorks {
       const { rowCount } = await client.query(
         `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
            sha256 = CASE WHEN sha256 <> ALL($1) THEN sha256 END
-         WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 = ANY($1))`,
+         WHERE state = 'done' AND merged_into IS NULL AND id IN (SELECT work FROM work_files WHERE sha256 = ANY($1))`,
         [sha256s],
       );
       return rowCount ?? 0;
@@ -124,25 +125,21 @@ export class PostgresWorks implements ManifestWorks {
     }
   }
 
-  merge(work: ListedWork, otherId: number): Promise<MergeResult> {
+  merge(work: ListedWork, otherId: number, options: MergeOptions): Promise<MergeResult> {
     return this.#connection.transaction(async client => {
       // Both rows are locked in one order: two workers may merge the same two works at the same time.
       const { rows } = await client.query(
-        `SELECT id, key, ids, state, run, taken_by, sha256, merged_into FROM works WHERE id = ANY($1::bigint[])
-         ORDER BY id FOR UPDATE`,
+        `SELECT ${MERGE_COLUMNS} FROM works LEFT JOIN files ON files.sha256 = works.sha256
+         WHERE works.id = ANY($1::bigint[]) ORDER BY works.id FOR UPDATE OF works`,
         [[work.id, otherId]],
       );
       await this.#worker.check(client, work.id);
       const [own, other] = [work.id, otherId].map(id => rows.find(row => row["id"] === id));
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
       if (own === undefined || other === undefined || (await isMerged(client, other))) return "outdated";
-      if (staysInMerge(other, own["run"])) {
-        await mergeInto(client, other, { ...own, ids: storedIds(work.ids) });
-        return "merged";
-      }
-      await mergeInto(client, own, other);
-      await moveFiles(client, own, other);
-      return "absorbed";
+      const merge = mergeOf(own, other, work, options);
+      await applyMerge(client, merge);
+      return merge.result;
     });
   }
 
@@ -184,31 +181,32 @@ async function isMerged(client: Queryable, { id, merged_into: target }: Row): Pr
   return target !== null && chainEnd(Number(id), (await client.query(MERGE_CHAIN, [Number(id)])).rows) !== id;
 }
 
-/** @param merged the other work, with the identifiers that it adds */
-async function mergeInto(client: Queryable, row: Row, merged: Row): Promise<void> {
-  const [id, mergedId] = [Number(row["id"]), Number(merged["id"])];
-  await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [id, mergedId]);
-  // Known identifiers are not replaced.
-  const ids = mergedJson(String(merged["ids"]), String(row["ids"]));
-  await client.query("UPDATE works SET ids = $1 WHERE id = $2", [ids, id]);
+async function applyMerge(client: Queryable, { stays, merged, columns, missing }: WorkMerge): Promise<void> {
+  const { ids, title, year, metadata, inherited } = columns;
+  await client.query("UPDATE work_ids SET work = $1 WHERE work = $2", [stays.id, merged]);
   await client.query(
-    `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, progress = NULL,
-       taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
-    [`the same work as ${row["key"]}`, id, mergedId],
-  );
-}
-
-async function moveFiles(client: Queryable, to: Row, from: Row): Promise<void> {
-  const ids = [Number(to["id"]), Number(from["id"])];
-  await client.query(
-    `UPDATE work_files SET work = $1 WHERE work = $2
+    `UPDATE work_files SET work = $1 WHERE work = $2 AND sha256 IS DISTINCT FROM $3
        AND sha256 NOT IN (SELECT sha256 FROM work_files WHERE work = $1)`,
-    ids,
+    [stays.id, merged, missing],
   );
+  await client.query("DELETE FROM work_files WHERE work = $1", [merged]);
+  // A work that waits in the manifest is taken at once, because it has got further steps.
   await client.query(
-    `UPDATE works SET (sha256, url, resolver, licence, version) =
-       (SELECT sha256, url, resolver, licence, version FROM works WHERE id = $2) WHERE id = $1 AND sha256 IS NULL`,
-    ids,
+    `UPDATE works SET ids = $2, title = $3, year = $4, metadata = $5, inherited = $6,
+       queue = CASE WHEN taken_by IS NULL THEN '' ELSE queue END,
+       not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END WHERE id = $1`,
+    [stays.id, ids, title, year, metadata, inherited],
+  );
+  if (missing === null)
+    await client.query(
+      `UPDATE works SET (sha256, url, resolver, licence, version) =
+         (SELECT sha256, url, resolver, licence, version FROM works WHERE id = $2) WHERE id = $1 AND sha256 IS NULL`,
+      [stays.id, merged],
+    );
+  await client.query(
+    `UPDATE works SET state = 'done', reason = 'merged', message = $1, merged_into = $2, sha256 = NULL, progress = NULL,
+       inherited = NULL, taken_by = NULL, ended_ms = ${NOW_MS} WHERE id = $3`,
+    [`the same work as ${stays.key}`, stays.id, merged],
   );
 }
 

@@ -22,6 +22,10 @@ import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
 import { TABLE_NAMES } from "../manifest-tables.ts";
 
+/**
+ * Two columns have names of the first version: `place` is the SHA-256 of a URL (`urlHash` in the code), and `shelving` is
+ * what to record of a complete file that is about to be moved to its path (`PartialDownload.destination`), as JSON.
+ */
 const SCHEMA = `
   CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -155,10 +159,13 @@ const PARTS_OF_WORKS = `
   ALTER TABLE parts_of_works RENAME TO parts;
 `;
 
+/** The progress of works that were merged into a work, as a JSON array of texts: `TakenWork.inherited`. */
+const ADD_INHERITED = "ALTER TABLE works ADD COLUMN inherited TEXT";
+
 /** "dtkm" in the file header marks the file as a manifest. */
 export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
-  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS],
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS, ADD_INHERITED],
 };
 
 const BACKOFF = { baseMs: 5, capMs: 50 };

@@ -5,6 +5,7 @@ import type { DoneReason, Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
+import { ALL_INHERITED, type TakenWork } from "../manifest-queue.ts";
 import { SqliteFiles } from "./sqlite-files.ts";
 import {
   isManifestLocked,
@@ -14,7 +15,7 @@ import {
   readManifestFile,
   withStatements,
 } from "./sqlite-manifest-file.ts";
-import { SqliteQueue } from "./sqlite-queue.ts";
+import { INHERITED_COUNT, SqliteQueue } from "./sqlite-queue.ts";
 import { SqliteReports } from "./sqlite-reports.ts";
 import { SqliteRobots } from "./sqlite-robots.ts";
 import { SqliteManifestTables } from "./sqlite-tables.ts";
@@ -35,7 +36,7 @@ export class SqliteManifest implements Manifest {
   readonly #attempt: StatementSync;
   readonly #done: StatementSync;
   readonly #addFile: StatementSync;
-  readonly #removeFile: StatementSync;
+  readonly #removeReplaced: StatementSync;
   readonly #removeEarlier: StatementSync;
   readonly #mainFile: StatementSync;
   readonly #progress: StatementSync;
@@ -61,7 +62,7 @@ export class SqliteManifest implements Manifest {
     this.#isReader = isReader;
     this.files = new SqliteFiles(db, this.name, time);
     this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
-    this.queue = new SqliteQueue(db);
+    this.queue = new SqliteQueue(db, time);
     this.reports = new SqliteReports(db);
     this.robots = new SqliteRobots(db, time);
     this.tables = new SqliteManifestTables(db);
@@ -71,12 +72,17 @@ export class SqliteManifest implements Manifest {
     );
     this.#done = db.prepare(
       `UPDATE works SET state = 'done', reason = ?, message = NULL, sha256 = ?, url = ?, resolver = ?, licence = ?,
-         version = ?, ended_ms = ?, taken_by = NULL, progress = NULL WHERE id = ?`,
+         version = ?, ended_ms = ?, taken_by = NULL, progress = NULL, inherited = NULL WHERE id = ?`,
     );
     this.#addFile = db.prepare(
       `INSERT INTO work_files (work, role, sha256, url, resolver) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (work, sha256) DO UPDATE SET role = excluded.role, url = excluded.url, resolver = excluded.resolver
          WHERE excluded.role = 'article'`,
+    );
+    // A file whose path the new one gets: it is displaced, or it was missing.
+    this.#removeReplaced = db.prepare(
+      `DELETE FROM work_files WHERE work = ? AND sha256 <> ?
+         AND (SELECT path FROM files WHERE files.sha256 = work_files.sha256) = ?`,
     );
     // A supplement that has changed: the earlier one is no longer a file of the work.
     this.#removeEarlier = db.prepare(
@@ -87,15 +93,13 @@ export class SqliteManifest implements Manifest {
     );
     this.#progress = db.prepare("UPDATE works SET queue = ?, progress = ? WHERE id = ?");
     this.#complete = db.prepare(
-      `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL
-       WHERE id = ?`,
+      `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL,
+         inherited = NULL WHERE id = ?`,
     );
-    this.#removeFile = db.prepare("DELETE FROM work_files WHERE work = ? AND sha256 = ?");
     this.#failed = db.prepare(
-      `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?1,
-         message = coalesce(?2, CASE WHEN ?3 THEN message END), ended_ms = ?4, taken_by = NULL,
-         progress = CASE WHEN sha256 IS NOT NULL THEN NULL WHEN ?3 THEN progress ELSE ?5 END
-       WHERE id = ?6 RETURNING state`,
+      `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?, message = ?, ended_ms = ?,
+         taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL, inherited, NULL)
+       WHERE id = ? AND ${INHERITED_COUNT} <= ? RETURNING state`,
     );
   }
 
@@ -165,10 +169,11 @@ export class SqliteManifest implements Manifest {
   ): Promise<FinishedFile> {
     const parts = inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       if (attempt !== undefined) this.#addAttempt(run, work, attempt);
-      const { sha256, url, resolver, licence = null, version = null, displaced, role = "article" } = downloaded;
+      const { sha256, path, url, resolver, licence = null, version = null, role = "article" } = downloaded;
       const { ofSeveral, urlHash } = downloaded;
+      // Before `addFile`, which gives a displaced file its new path.
+      this.#removeReplaced.run(work, sha256, path);
       this.files.addFile(run, downloaded);
-      if (displaced !== undefined) this.#removeFile.run(work, displaced.sha256);
       this.#addFile.run(work, role, sha256, url, resolver);
       if (ofSeveral !== undefined) {
         this.#removeEarlier.run(work, url, sha256);
@@ -197,11 +202,12 @@ export class SqliteManifest implements Manifest {
     reason: Reason,
     message: string | undefined,
     progress?: string,
-    keepsProgress = false,
-  ): Promise<FailedState> {
+    inherited = ALL_INHERITED,
+  ): Promise<FailedState | TakenWork> {
     const wallMs = this.#time.wallMs();
-    const row = this.#failed.get(reason, message ?? null, keepsProgress ? 1 : 0, wallMs, progress ?? null, work);
-    return row?.["state"] === "done" ? "done" : "failed";
+    const row = this.#failed.get(reason, message ?? null, wallMs, progress ?? null, work, inherited);
+    if (row === undefined) return this.queue.taken(work);
+    return row["state"] === "done" ? "done" : "failed";
   }
 
   async recover(recoverParts: (parts: readonly PartialDownload[]) => Promise<void>): Promise<void> {

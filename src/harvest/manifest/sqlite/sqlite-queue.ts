@@ -1,13 +1,20 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Time } from "../../../time/time.ts";
 import {
+  ALL_INHERITED,
   type ManifestQueue,
   type PutOff,
   TAKEN_COLUMNS,
   type TakenWork,
+  takenOfRow,
   takenOfRows,
   type WaitingWorks,
   waitingOfRow,
 } from "../manifest-queue.ts";
+import { QueueClock } from "../queue-clock.ts";
+
+/** SQL: the number of texts in `TakenWork.inherited`. */
+export const INHERITED_COUNT = "json_array_length(coalesce(inherited, '[]'))";
 
 /** A work is taken by the run whose id is in `taken_by`. */
 export class SqliteQueue implements ManifestQueue {
@@ -16,8 +23,11 @@ export class SqliteQueue implements ManifestQueue {
   readonly #takeLater: StatementSync;
   readonly #putOff: StatementSync;
   readonly #waitingIn: StatementSync;
+  readonly #taken: StatementSync;
+  readonly #clock: QueueClock;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, time: Time) {
+    this.#clock = new QueueClock(time);
     const isWaiting = "run = ?1 AND state = 'pending' AND taken_by IS NULL";
     this.#waiting = db.prepare(
       `SELECT queue, count(*) AS works, min(not_before_ms) AS not_before_ms FROM works WHERE ${isWaiting} GROUP BY queue`,
@@ -35,11 +45,18 @@ export class SqliteQueue implements ManifestQueue {
        RETURNING ${TAKEN_COLUMNS}`,
     );
     this.#putOff = db.prepare(
-      "UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL WHERE id = ?",
+      `UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL
+       WHERE id = ? AND ${INHERITED_COUNT} <= ?`,
     );
+    this.#taken = db.prepare(`SELECT ${TAKEN_COLUMNS} FROM works WHERE id = ?`);
     this.#waitingIn = db.prepare(
       `SELECT min(not_before_ms) AS not_before_ms, count(*) AS works FROM works WHERE ${isWaiting} AND queue = ?2`,
     );
+  }
+
+  nowMs(): number {
+    this.#clock.catchUp();
+    return this.#clock.nowMs();
   }
 
   async waiting(run: number): Promise<readonly WaitingWorks[]> {
@@ -63,8 +80,15 @@ export class SqliteQueue implements ManifestQueue {
     return takenOfRows(this.#takeLater.all(run, afterMs, JSON.stringify(queues), limit));
   }
 
-  async putOff(work: number, { queue, notBeforeMs, progress, message }: PutOff): Promise<void> {
-    this.#putOff.run(queue, Math.ceil(notBeforeMs), progress ?? null, message ?? null, work);
+  async putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined> {
+    const { queue, notBeforeMs, progress = null, message = null, inherited = ALL_INHERITED } = putOff;
+    const { changes } = this.#putOff.run(queue, Math.ceil(notBeforeMs), progress, message, work, inherited);
+    return Number(changes) === 0 ? this.taken(work) : undefined;
+  }
+
+  /** A work that this run has taken. */
+  taken(work: number): TakenWork {
+    return takenOfRow(this.#taken.get(work) ?? {});
   }
 
   /** The caller knows all works that wait, because no other process uses the manifest. */

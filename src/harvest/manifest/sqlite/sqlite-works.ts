@@ -12,13 +12,14 @@ import {
   idNames,
   type ListedCounts,
   type ListedWork,
-  listedMetadata,
+  listedFacts,
   type ManifestWorks,
+  type MergeOptions,
   type MergeResult,
   mergeTarget,
-  staysInMerge,
   storedIds,
 } from "../manifest-works.ts";
+import { type InheritingColumns, MERGE_COLUMNS, mergeOf, relistedColumns } from "../work-merge.ts";
 
 /** What a run does with a work of its list. */
 type ListedState =
@@ -46,6 +47,9 @@ export class SqliteWorks implements ManifestWorks {
   readonly #keep: StatementSync;
   readonly #update: StatementSync;
   readonly #merge: StatementSync;
+  readonly #inherit: StatementSync;
+  readonly #wake: StatementSync;
+  readonly #removeFiles: StatementSync;
   readonly #moveFiles: StatementSync;
   readonly #moveMainFile: StatementSync;
 
@@ -57,9 +61,7 @@ export class SqliteWorks implements ManifestWorks {
       `INSERT INTO works (key, ids, title, year, metadata, run, state, queue, added_ms)
        VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (key) DO NOTHING`,
     );
-    const known = `SELECT works.id, key, ids, state, run, taken_by, merged_into, files.sha256, path, bytes, media_type, flag
-      FROM works
-      LEFT JOIN files ON files.sha256 = works.sha256`;
+    const known = `SELECT ${MERGE_COLUMNS} FROM works LEFT JOIN files ON files.sha256 = works.sha256`;
     this.#byKey = db.prepare(`${known} WHERE key = ?`);
     this.#byRow = db.prepare(`${known} WHERE works.id = ?`);
     this.#byId = db.prepare(`${known} JOIN work_ids ON works.id = work WHERE work_ids.id = ?`);
@@ -77,10 +79,15 @@ export class SqliteWorks implements ManifestWorks {
          metadata = json_patch(coalesce(metadata, '{}'), ?) WHERE id = ?`,
     );
     this.#merge = db.prepare(
-      `UPDATE works SET state = 'done', reason = 'merged', message = ?, merged_into = ?, progress = NULL, taken_by = NULL,
-         ended_ms = ? WHERE id = ?`,
+      `UPDATE works SET state = 'done', reason = 'merged', message = ?, merged_into = ?, sha256 = NULL, progress = NULL,
+         inherited = NULL, taken_by = NULL, ended_ms = ? WHERE id = ?`,
     );
-    this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ?");
+    this.#inherit = db.prepare(
+      "UPDATE works SET ids = ?, title = ?, year = ?, metadata = ?, inherited = ? WHERE id = ?",
+    );
+    this.#wake = db.prepare("UPDATE works SET queue = '', not_before_ms = 0 WHERE id = ? AND taken_by IS NULL");
+    this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ? AND sha256 IS NOT ?");
+    this.#removeFiles = db.prepare("DELETE FROM work_files WHERE work = ?");
     this.#moveMainFile = db.prepare(
       `UPDATE works SET (sha256, url, resolver, licence, version) =
          (SELECT sha256, url, resolver, licence, version FROM works WHERE id = ?2) WHERE id = ?1 AND sha256 IS NULL`,
@@ -136,7 +143,7 @@ export class SqliteWorks implements ManifestWorks {
     const reopen = this.#db.prepare(
       `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
          sha256 = CASE WHEN sha256 NOT IN (${damaged}) THEN sha256 END
-       WHERE state = 'done' AND id IN (SELECT work FROM work_files WHERE sha256 IN (${damaged}))`,
+       WHERE state = 'done' AND merged_into IS NULL AND id IN (SELECT work FROM work_files WHERE sha256 IN (${damaged}))`,
     );
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
       forget.run(JSON.stringify(sha256s));
@@ -162,26 +169,27 @@ export class SqliteWorks implements ManifestWorks {
     return undefined;
   }
 
-  async merge(work: ListedWork, otherId: number): Promise<MergeResult> {
+  async merge(work: ListedWork, otherId: number, options: MergeOptions): Promise<MergeResult> {
     return inTransaction(this.#db, "BEGIN IMMEDIATE", () => {
+      const own = this.#byRow.get(work.id);
       const other = this.#mergeTargetOf(this.#byRow.get(otherId));
       // The other work was merged meanwhile: its identifiers now belong to the work that it was merged into.
-      if (other === undefined || Number(other["id"]) !== otherId) return "outdated";
-      if (staysInMerge(other, this.#byRow.get(work.id)?.["run"])) {
-        this.#mergeInto({ id: otherId, key: other["key"] }, work.id, storedIds(work.ids));
-        return "merged";
-      }
-      this.#mergeInto(work, otherId, String(other["ids"]));
-      this.#moveFiles.run(work.id, otherId);
-      this.#moveMainFile.run(work.id, otherId);
-      return "absorbed";
+      if (own === undefined || other === undefined || Number(other["id"]) !== otherId) return "outdated";
+      const { result, stays, merged, columns, missing } = mergeOf(own, other, work, options);
+      this.#moveIds.run(stays.id, merged);
+      this.#setColumns(stays.id, columns);
+      // If the work waits in the manifest, it is taken at once, because it has got further steps.
+      this.#wake.run(stays.id);
+      this.#moveFiles.run(stays.id, merged, missing);
+      this.#removeFiles.run(merged);
+      if (missing === null) this.#moveMainFile.run(stays.id, merged);
+      this.#merge.run(`the same work as ${stays.key}`, stays.id, this.#time.wallMs(), merged);
+      return result;
     });
   }
 
-  #mergeInto({ id, key }: { readonly id: number; readonly key: unknown }, merged: number, ids: string): void {
-    this.#moveIds.run(id, merged);
-    this.#update.run(ids, null, null, "{}", id);
-    this.#merge.run(`the same work as ${key}`, id, this.#time.wallMs(), merged);
+  #setColumns(id: number, { ids, title, year, metadata, inherited }: InheritingColumns): void {
+    this.#inherit.run(ids, title, year, metadata, inherited, id);
   }
 
   async stateOf(work: Work): Promise<string | undefined> {
@@ -195,17 +203,18 @@ export class SqliteWorks implements ManifestWorks {
   }
 
   #addNew(run: number, work: Work, { queueOf }: AddOptions): ListedState {
-    const { key, ids, metadata: { title = null, year = null } = {} } = work;
     const queue = queueOf?.(work) ?? "";
-    const metadata = listedMetadata(work);
-    const added = this.#insert.run(key, storedIds(ids), title, year, metadata, run, queue, this.#time.wallMs());
-    for (const name of idNames(ids)) this.#addId.run(name, Number(added.lastInsertRowid));
+    const { ids, title, year, metadata } = listedFacts(work);
+    const added = this.#insert.run(work.key, ids, title, year, metadata, run, queue, this.#time.wallMs());
+    for (const name of idNames(work.ids)) this.#addId.run(name, Number(added.lastInsertRowid));
     return { state: "pending", queue };
   }
 
   #addKnown(run: number, work: Work, { row, foundBy }: FoundWork, options: AddOptions): ListedState | undefined {
     const id = Number(row["id"]);
     for (const name of idNames(work.ids)) if (name !== foundBy) this.#addId.run(name, id);
+    const columns = relistedColumns(row, work);
+    if (columns !== undefined) this.#setColumns(id, columns);
     // The list names the work twice.
     if (Number(row["run"]) === run) return undefined;
     const { state, sha256 } = row;
