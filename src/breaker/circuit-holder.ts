@@ -131,14 +131,13 @@ export class CircuitHolder {
     this.#set(adopt(this.#circuit, other, nowUs), origin);
   }
 
-  /** Also ends an operator's order and clears `hasSharedFailures`: the counts in the shared record are cleared too. */
+  /** Also clears `hasSharedFailures`: the counts in the shared record are cleared too. An operator's order stays. */
   close(origin: ChangeOrigin): void {
-    this.#order = undefined;
     this.hasSharedFailures = false;
     this.#set(close(this.#circuit), origin);
   }
 
-  /** The next calls are trial calls, whatever the state was. Ends an operator's order. */
+  /** The next calls are trial calls, whatever the state was. An operator's order stays. */
   halfOpen(nowUs: number, origin: ChangeOrigin): void {
     this.close(origin);
     this.#set(adopt(this.#circuit, { isClosed: false, untilUs: nowUs, reopened: 0, probes: [] }, nowUs), origin);

@@ -189,6 +189,18 @@ export class Orders {
   }
 
   /**
+   * Closes one circuit, and ends its ramp-up. An order to open it stays: `openCircuit` ends it.
+   * @param orderedUs when the order was given; the ramp-up of a cooldown that started later goes on. @default now
+   */
+  closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs?: number): void {
+    const { table, rampUps } = this.#deps;
+    const { host, role } = circuit.name;
+    const known = host === undefined ? undefined : table.find(host);
+    if (known !== undefined) rampUps.end(known, role, orderedUs);
+    circuit.close(origin);
+  }
+
+  /**
    * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a
    * partition is always local: only the processes that call the partition write its record.
    * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
@@ -262,10 +274,8 @@ export class Orders {
       if (opened !== undefined) this.openCircuit(circuit, opened, "local");
     } else {
       this.openCircuit(circuit, undefined, "local");
-      const { host, role } = circuit.name;
-      if (host !== undefined) this.#deps.rampUps.end(this.#deps.table.host(host), role);
-      if (order.kind === "close") circuit.close("local");
-      else circuit.halfOpen(nowUs, "local");
+      this.closeCircuit(circuit, "local");
+      if (order.kind === "half-open") circuit.halfOpen(nowUs, "local");
     }
     this.#record(circuit, order);
   }

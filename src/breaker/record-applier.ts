@@ -161,12 +161,14 @@ export class RecordApplier {
     const { record, known, openedByCount } = peerRecord;
     const circuit = circuitRecordOf(record, name);
     const before = circuitRecordOf(known, name);
-    const nowUs = this.#deps.time.monotonicUs();
-    if (circuit.epoch !== undefined && circuit.epoch !== before.epoch) holder.close("peer");
-    if (circuit.order?.serial !== before.order?.serial) {
+    const { orders, time } = this.#deps;
+    const nowUs = time.monotonicUs();
+    const isCleared = circuit.epoch !== undefined && circuit.epoch !== before.epoch;
+    if (isCleared || circuit.order?.serial !== before.order?.serial) {
       const order = runningOrder(circuit.order, nowUs);
-      if (isChanged(holder.orderAt(nowUs), order)) this.#deps.orders.openCircuit(holder, order, "peer");
+      if (isChanged(holder.orderAt(nowUs), order)) orders.openCircuit(holder, order, "peer");
     }
+    if (isCleared) orders.closeCircuit(holder, "peer", this.#instantUs(circuit.epoch, peerRecord));
     this.#applyCounts(holder, circuit, before, peerRecord.processId);
     if (circuit.serial === before.serial || peerRecord.isOwn(holder, circuit.serial)) return;
     const isCounted = openedByCount?.circuits.has(name) === true;
