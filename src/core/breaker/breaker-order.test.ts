@@ -124,3 +124,14 @@ test("a close ends a Retry-After that came before the close was given, and none 
   assert.equal(giveOrder(cooled, { kind: "close" }, 600, 150).serverCooldown.untilUs, 900);
   assert.equal(giveOrder(cooled, { kind: "close" }, 600, 250).serverCooldown.untilUs, 0);
 });
+
+test("an order counts also if the clock of the store was set back after the last change", () => {
+  const cooldown = { untilUs: 5900, reason: "retry-after" };
+  const before = giveOrder(setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", cooldown, 5000), open(900), 5010);
+  // Stores shift instants, and no serials. The order is written a moment after it was given.
+  const closed = giveOrder(before, { kind: "close" }, 110, 100);
+  assert.deepEqual([closed.serverCooldown.untilUs, closed.operatorCooldown.untilUs], [0, 0]);
+  assert.ok(orderVersion(closed) > orderVersion(before));
+  const held = giveOrder(before, { kind: "hold", roles: ["landing"], durationUs: 10, reason: "x" }, 5020);
+  assert.equal(giveOrder(held, { kind: "release", roles: ["landing"] }, 110, 100).holds?.["landing"]?.untilUs, 0);
+});

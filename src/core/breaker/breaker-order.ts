@@ -6,11 +6,11 @@
  * record on which that state is based: if the store holds a newer order than that record, the state is not written.
  */
 import {
-  type BreakerCooldownRecord,
   type BreakerRecord,
   type CircuitRecord,
   circuitRecordOf,
   clearBreakerRecord,
+  isSerialAfter,
   nextSerial,
 } from "./breaker-record.ts";
 import { type HoldOrder, orderedHolds } from "./hold-orders.ts";
@@ -56,7 +56,7 @@ const KEPT_US = 86_400_000_000;
 export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
   if ("roles" in order) return withRoleOrder(record, order, nowUs, givenUs);
   const known = orderVersion(record, order.circuit);
-  if (givenUs < nowUs && known > givenUs) return record;
+  if (isSerialAfter(known, givenUs, nowUs)) return record;
   const version = nextSerial(known, givenUs);
   const next =
     order.kind === "open" ? opened(record, order, version, nowUs) : cleared(record, order, version, nowUs, givenUs);
@@ -101,7 +101,8 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
     const isOpenedSince = base === known && !circuit.isClosed && circuit.serial > Math.max(version, ofBase.serial);
     return circuitVersion(circuit) > version || isOpenedSince;
   });
-  const keepsRetryAfter = base === known && isRetryAfterNewer(record.serverCooldown, known.epoch);
+  const { reason, serial } = record.serverCooldown;
+  const keepsRetryAfter = base === known && reason === "retry-after" && serial > known.epoch;
   const hasAllRoleOrders = holds === (base.holds ?? NONE) && limits === (base.limits ?? NONE);
   const isComplete = !isOpenNewer && newer.length === 0 && hasAllRoleOrders;
   if (base === record && isComplete) return record;
@@ -163,14 +164,17 @@ function cleared(
   const circuits = [...new Set([...Object.keys(record.circuits), ...halfOpened])].map(name => {
     const known = circuitRecordOf(record, name);
     // A newer order for one circuit stays.
-    const isNewer = givenUs < nowUs && circuitVersion(known) > givenUs;
+    const isNewer = isSerialAfter(circuitVersion(known), givenUs, nowUs);
     return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
   });
   // By `givenUs`, not `nowUs`: a Retry-After that came after the order may not be written yet, and must then be newer.
   const cleared = clearBreakerRecord(record, givenUs);
+  const { reason, serial } = record.serverCooldown;
+  // A server has sent Retry-After after the order was given: the order does not end that cooldown.
+  const isRetryAfterNewer = reason === "retry-after" && isSerialAfter(serial, givenUs, nowUs);
   return {
     ...cleared,
-    serverCooldown: isRetryAfterNewer(record.serverCooldown, givenUs) ? record.serverCooldown : cleared.serverCooldown,
+    serverCooldown: isRetryAfterNewer ? record.serverCooldown : cleared.serverCooldown,
     epoch: version,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
     circuits: Object.fromEntries(circuits),
@@ -191,14 +195,6 @@ function clearedCircuit(
 
 function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {
   return { ...record, circuits: { ...record.circuits, [name]: circuit } };
-}
-
-/**
- * Whether a server has sent Retry-After after the order was given: the order does not end that cooldown. Serials follow
- * the clock of the store, so they can be compared with `givenUs`.
- */
-function isRetryAfterNewer({ reason, serial }: BreakerCooldownRecord, givenUs: number): boolean {
-  return reason === "retry-after" && serial > givenUs;
 }
 
 function lastEndUs({ serverCooldown, operatorCooldown, circuits }: BreakerRecord): number {

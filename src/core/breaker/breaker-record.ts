@@ -268,3 +268,11 @@ function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord
 export function nextSerial(serial: number, nowUs: number): number {
   return Math.max(serial + 1, Math.floor(nowUs));
 }
+
+/**
+ * Whether a serial was given after an instant. A serial in the future cannot be compared with instants: the clock of the
+ * store was set back, or its machine was restarted. It counts as older.
+ */
+export function isSerialAfter(serial: number, instantUs: number, nowUs: number): boolean {
+  return serial > instantUs && serial <= nowUs;
+}
