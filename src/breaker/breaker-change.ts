@@ -26,8 +26,16 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "circuit"; readonly blocker: CircuitHolder; readonly old: Circuit; readonly now: Circuit }
   | { readonly kind: "cooldown"; readonly blocker: HostBreaker; readonly untilUs: number; readonly reason: OpenReason }
   | { readonly kind: "cooldown-ended"; readonly blocker: HostBreaker }
-  /** An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer. */
-  | { readonly kind: "order"; readonly blocker: Blocker; readonly order: OperatorOrder | undefined }
+  /**
+   * An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer.
+   * `version` is set if the order was given to a host, and is passed to one of its partitions.
+   */
+  | {
+      readonly kind: "order";
+      readonly blocker: Blocker;
+      readonly order: OperatorOrder | undefined;
+      readonly version?: number;
+    }
   /** An operator holds these roles of a host until then, or has released them (`untilUs` 0). `order` as above. */
   | {
       readonly kind: "hold";

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type FleetProcess, fleetOf, HOST } from "../../test/sharing/fleet.ts";
+import { BREAKERS, type FleetProcess, fleetOf, HOST, REREAD_MS } from "../../test/sharing/fleet.ts";
+import { breakersOf } from "../gate/registry-breakers.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { BreakerEvent } from "./breaker-events.ts";
 import type { BreakerTarget } from "./orders.ts";
 
+const PARTITIONED = { ...BREAKERS, defaults: { ...BREAKERS.defaults, per: "partition" } } as const;
+const TENANT = { partition: "tenant" };
+const CLOSE = { kind: "close" } as const;
 const OPEN = { kind: "open", ms: 3_600_000, reason: "cli-open:test", isReplacing: false } as const;
 
 /** Waits longer than the orders of these tests last. The result is undefined until the call is sent. */
@@ -26,7 +30,7 @@ for (const [name, target, call] of [
     await operator.order(target, OPEN);
     const sent = waitingCall(b, call);
     await time.advance(1000);
-    await operator.order(target, { kind: "close" });
+    await operator.order(target, CLOSE);
     await time.advance(500);
     assert.equal(sent.waitedMs, 1500);
     for (let n = 0; n < 3; n += 1)
@@ -35,3 +39,52 @@ for (const [name, target, call] of [
     assert.equal(ended.length, 1);
   });
 }
+
+for (const [what, result, reason] of [
+  ["Retry-After", { retryAfterMs: 600_000 }, "retry-after"],
+  ["circuit", "failure", "failures"],
+] as const) {
+  test(`an order to close a host ends no newer ${what} of a partition, also where a process reads it an hour later`, async () => {
+    const { time, a, b, operator } = fleetOf(2, PARTITIONED);
+    await operator.order({ unit: HOST }, CLOSE);
+    await time.advance(3_600_000);
+    await a.sendAll(2, result, TENANT);
+    await time.advance(REREAD_MS);
+    assert.equal(await b.send("success", TENANT), reason, "the process that reads the order late");
+    await time.advance(REREAD_MS);
+    assert.equal(await a.send("success", TENANT), reason, "the process that was called");
+  });
+}
+
+test("an order to close a host reaches the partitions that only other processes call", async () => {
+  const { time, a, b } = fleetOf(2, PARTITIONED);
+  await b.sendAll(2, "failure", TENANT);
+  await b.send("success");
+  assert.equal(await b.send("success", TENANT), "failures");
+  await time.advance(REREAD_MS);
+  a.breakers.close(HOST);
+  await time.advance(REREAD_MS);
+  await b.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [b, a]) assert.equal(await process.send("success", TENANT), undefined);
+});
+
+test("an order to half-open a host makes the circuits of its partitions half-open, and closes none", async () => {
+  const granted = async (process: FleetProcess) => {
+    const calls = [1, 2, 3].map(async () => process.gate.enter({ host: HOST, role: "metadata", ...TENANT }));
+    return (await Promise.allSettled(calls)).filter(({ status }) => status === "fulfilled").length;
+  };
+  for (const isLocal of [true, false]) {
+    const { time, a, b, operator } = fleetOf(2, PARTITIONED);
+    await a.sendAll(2, "failure", TENANT);
+    await b.send("success");
+    await time.advance(REREAD_MS);
+    const order = { kind: "half-open" } as const;
+    if (isLocal) breakersOf(a.breakers).giveOrder({ unit: HOST }, order);
+    else await operator.order({ unit: HOST }, order);
+    await time.advance(REREAD_MS);
+    assert.equal(await granted(a), 1);
+    await time.advance(REREAD_MS);
+    assert.equal(await granted(b), 0, "the trial call of the other process is in flight");
+  }
+});

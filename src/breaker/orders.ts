@@ -201,18 +201,34 @@ export class Orders {
   }
 
   /**
-   * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a
-   * partition is always local: only the processes that call the partition write its record.
+   * Closes every circuit of a host or service, and ends its cooldowns.
    * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
    */
-  reset(name: string, origin: ChangeOrigin, orderedUs?: number): void {
-    const { table } = this.#deps;
-    const known = table.find(name);
-    if (known !== undefined) this.#resetHost(known, origin, orderedUs);
-    for (const partition of table.partitionsOf(name)) {
-      const keepsCooldown = this.#resetHost(partition, "local", orderedUs);
-      if (!keepsCooldown) this.#record(partition, { kind: "close" });
+  reset(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): void {
+    const { time, cooldownEvents, rampUps } = this.#deps;
+    const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
+    host.reset(orderedUs);
+    const kept = host.cooldownAt(time.monotonicUs());
+    if (kept === undefined) rampUps.end(host, undefined, orderedUs);
+    else rampUps.start(host, kept.reason);
+    for (const role of ROLES) {
+      const circuit = host.circuits[role];
+      if (circuit === undefined) continue;
+      this.openCircuit(circuit, undefined, origin);
+      circuit.close(origin);
     }
+    if (origin === "peer") this.#record(host, undefined);
+    if (wasCooling) cooldownEvents.ended(host, "operator");
+  }
+
+  /**
+   * An order of a peer to close or half-open a host also applies to the partitions that this process calls. It is
+   * written to their records with the version that it has for the host, so that it ends nothing newer, and applies when
+   * the record is read back.
+   */
+  passToPartitions(name: string, order: BreakerOrder, version: number): void {
+    const { table, record } = this.#deps;
+    for (const blocker of table.partitionsOf(name)) record({ kind: "order", origin: "local", blocker, order, version });
   }
 
   /** Holds these roles of a host as ordered, even for a shorter time than before; undefined releases them. */
@@ -260,11 +276,14 @@ export class Orders {
     if (order.kind === "open") {
       const opened = openedUntil(order, host.orderAt(nowUs), nowUs);
       if (opened !== undefined) this.openHost(host, opened, "local");
-    } else {
-      this.reset(unit, "local");
-      if (order.kind === "half-open") for (const role of ROLES) table.circuit(host, role).halfOpen(nowUs, "local");
+      this.#record(host, order);
+      return;
     }
-    this.#record(host, order);
+    for (const owner of [host, ...table.partitionsOf(unit)]) {
+      this.reset(owner, "local");
+      if (order.kind === "half-open") for (const role of ROLES) table.circuit(owner, role).halfOpen(nowUs, "local");
+      this.#record(owner, order);
+    }
   }
 
   #giveToCircuit(circuit: CircuitHolder, order: BreakerOrder): void {
@@ -278,25 +297,6 @@ export class Orders {
       if (order.kind === "half-open") circuit.halfOpen(nowUs, "local");
     }
     this.#record(circuit, order);
-  }
-
-  /** True if a newer Retry-After stays. */
-  #resetHost(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): boolean {
-    const { time, cooldownEvents, rampUps } = this.#deps;
-    const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
-    host.reset(orderedUs);
-    const kept = host.cooldownAt(time.monotonicUs());
-    if (kept === undefined) rampUps.end(host, undefined, orderedUs);
-    else rampUps.start(host, kept.reason);
-    for (const role of ROLES) {
-      const circuit = host.circuits[role];
-      if (circuit === undefined) continue;
-      this.openCircuit(circuit, undefined, origin);
-      circuit.close(origin);
-    }
-    if (origin === "peer") this.#record(host, undefined);
-    if (wasCooling) cooldownEvents.ended(host, "operator");
-    return kept !== undefined;
   }
 
   /** Without an order, the change was read from a record and is not published. */

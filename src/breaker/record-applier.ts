@@ -1,3 +1,4 @@
+import { lastClearing } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerCooldownRecord,
   type BreakerRecord,
@@ -77,7 +78,10 @@ export class RecordApplier {
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
-    if (isReset) orders.reset(name, "peer", this.#instantUs(record.epoch, read));
+    if (isReset) {
+      if (local !== undefined) orders.reset(local, "peer", this.#instantUs(record.epoch, read));
+      orders.passToPartitions(name, lastClearing(record), record.epoch);
+    }
     // After a reset this process knows nothing of the host any more: the whole record applies.
     const peerRecord = isReset ? { ...read, known: EMPTY_BREAKER_RECORD, isOwn: () => false } : read;
     const { known } = peerRecord;

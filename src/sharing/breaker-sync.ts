@@ -184,7 +184,7 @@ export class BreakerSync implements ProbePermissions {
       else if (kind === "cooldown") this.#publisher.startedCooldown(change);
       else if (kind === "cooldown-ended") this.#publisher.endedCooldown(blocker);
       else if ((kind === "order" || kind === "hold" || kind === "limit") && change.order !== undefined)
-        this.#publisher.ordered(blocker, change.order);
+        this.#publisher.ordered(blocker, change.order, kind === "order" ? change.version : undefined);
     }
   }
 

@@ -67,6 +67,14 @@ export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: nu
 }
 
 /**
+ * Writes an order for a host into the record of one of its partitions, with the version that it has for the host. The
+ * same record if that has the order, or a newer one.
+ */
+export function passOrder(record: BreakerRecord, order: BreakerOrder, nowUs: number, version: number): BreakerRecord {
+  return orderVersion(record, order.circuit) >= version ? record : giveOrder(record, order, nowUs, version);
+}
+
+/**
  * The version of the newest order for the whole host; for a circuit, of the newest one that has set its state: an order
  * for it, or one that has closed or half-opened the host. 0 for none.
  */
@@ -101,8 +109,7 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
     const isOpenedSince = base === known && !circuit.isClosed && circuit.serial > Math.max(version, ofBase.serial);
     return circuitVersion(circuit) > version || isOpenedSince;
   });
-  const { reason, serial } = record.serverCooldown;
-  const keepsRetryAfter = base === known && reason === "retry-after" && serial > known.epoch;
+  const keepsCooldown = base === known && record.serverCooldown.serial > known.epoch;
   const hasAllRoleOrders = holds === (base.holds ?? NONE) && limits === (base.limits ?? NONE);
   const isComplete = !isOpenNewer && newer.length === 0 && hasAllRoleOrders;
   if (base === record && isComplete) return record;
@@ -110,7 +117,7 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
     ...base,
     ...(holds !== NONE && { holds }),
     ...(limits !== NONE && { limits }),
-    serverCooldown: keepsRetryAfter ? record.serverCooldown : base.serverCooldown,
+    serverCooldown: keepsCooldown ? record.serverCooldown : base.serverCooldown,
     operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
     circuits: { ...base.circuits, ...Object.fromEntries(newer) },
     ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, known.ordersKeptUntilUs ?? 0),
@@ -159,25 +166,28 @@ function cleared(
   givenUs: number,
 ): BreakerRecord {
   const { circuit, kind } = order;
-  if (circuit !== undefined) return withCircuit(record, circuit, clearedCircuit(record, circuit, kind, version, nowUs));
-  const halfOpened = order.kind === "half-open" ? order.circuits : [];
-  const circuits = [...new Set([...Object.keys(record.circuits), ...halfOpened])].map(name => {
+  const clearedOrNewer = (name: string) => {
     const known = circuitRecordOf(record, name);
-    // A newer order for one circuit stays.
-    const isNewer = isSerialAfter(circuitVersion(known), givenUs, nowUs);
-    return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
-  });
+    // A newer order for one circuit stays, and so does a circuit that failures have opened since.
+    const isNewer = isSerialAfter(circuitVersion(known), givenUs, nowUs) || isOpenedSince(known, givenUs, nowUs);
+    return isNewer ? known : clearedCircuit(record, name, kind, version, nowUs);
+  };
+  if (circuit !== undefined) {
+    const next = clearedOrNewer(circuit);
+    return next === circuitRecordOf(record, circuit) ? record : withCircuit(record, circuit, next);
+  }
+  const halfOpened = order.kind === "half-open" ? order.circuits : [];
+  const names = new Set([...Object.keys(record.circuits), ...halfOpened]);
+  const { serverCooldown } = record;
   // By `givenUs`, not `nowUs`: a Retry-After that came after the order may not be written yet, and must then be newer.
   const cleared = clearBreakerRecord(record, givenUs);
-  const { reason, serial } = record.serverCooldown;
-  // A server has sent Retry-After after the order was given: the order does not end that cooldown.
-  const isRetryAfterNewer = reason === "retry-after" && isSerialAfter(serial, givenUs, nowUs);
+  const isCooldownNewer = isSerialAfter(serverCooldown.serial, givenUs, nowUs);
   return {
     ...cleared,
-    serverCooldown: isRetryAfterNewer ? record.serverCooldown : cleared.serverCooldown,
+    serverCooldown: isCooldownNewer ? serverCooldown : cleared.serverCooldown,
     epoch: version,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
-    circuits: Object.fromEntries(circuits),
+    circuits: Object.fromEntries(Array.from(names, name => [name, clearedOrNewer(name)])),
   };
 }
 
@@ -191,6 +201,28 @@ function clearedCircuit(
   const serial = nextSerial(circuitRecordOf(record, name).serial, nowUs);
   const isClosed = kind === "close";
   return { serial, isClosed, untilUs: isClosed ? 0 : nowUs, reopened: 0, probes: [], epoch };
+}
+
+/** Whether failures have opened the circuit after the order was given. The serial also grows with each trial call. */
+function isOpenedSince(
+  { isClosed, serial, openedUs = serial }: CircuitRecord,
+  givenUs: number,
+  nowUs: number,
+): boolean {
+  return !isClosed && isSerialAfter(openedUs, givenUs, nowUs);
+}
+
+/**
+ * The last order to close or half-open the host, or the circuit alone, as far as the record shows it: a circuit that was
+ * half-opened, and that failures or a success have changed since, looks as if it was closed.
+ */
+export function lastClearing(record: BreakerRecord, circuit?: string): BreakerOrder {
+  const epoch = circuit === undefined ? record.epoch : circuitRecordOf(record, circuit).epoch;
+  const halfOpened = Object.keys(record.circuits).filter(name => {
+    const { isClosed, openedUs, epoch: own } = circuitRecordOf(record, name);
+    return !isClosed && openedUs === undefined && own === epoch && (circuit ?? name) === name;
+  });
+  return halfOpened.length === 0 ? { kind: "close", circuit } : { kind: "half-open", circuit, circuits: halfOpened };
 }
 
 function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {

@@ -10,7 +10,10 @@ import type { RoleRecords } from "./role-records.ts";
  * Instants are those of the store's clock, and their names end in `Us`: stores rely on that to shift them.
  */
 export interface BreakerRecord {
-  /** Raised when an operator closes the circuits: a process that reads a new epoch clears its own state of the host. */
+  /**
+   * Raised when an operator closes or half-opens the whole host: a process that reads a new epoch clears its own state
+   * from before that order.
+   */
   readonly epoch: number;
   /** Set by responses (Retry-After, rolling window). A success ends this one, and never the operator's (law B5). */
   readonly serverCooldown: BreakerCooldownRecord;
@@ -57,6 +60,8 @@ export interface CircuitRecord {
   readonly isClosed: boolean;
   /** Open before this instant, half-open after it. */
   readonly untilUs: number;
+  /** When failures last opened it. Absent if they did not, and in records of older versions. */
+  readonly openedUs?: number;
   /** Failed probes since the circuit was last closed. */
   readonly reopened: number;
   readonly probes: readonly ProbeRecord[];
@@ -176,7 +181,8 @@ export function openCircuit(
   if (!current.isClosed && current.untilUs >= untilUs) return record;
   const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
   const { counts: _, ...kept } = current;
-  return withCircuit(record, name, { ...kept, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
+  const opened = { isClosed: false, untilUs, openedUs: nowUs, reopened: maxReopened, probes: [] };
+  return withCircuit(record, name, { ...kept, ...opened }, nowUs);
 }
 
 /**
@@ -187,8 +193,8 @@ export function closeCircuit(record: BreakerRecord, name: string, id: string, no
   const current = circuitRecordOf(record, name);
   if (current.isClosed || current.probes.every(probe => probe.id !== id)) return record;
   const { recentFailures: _, ...kept } = record;
-  const { counts: __, ...uncounted } = current;
-  return withCircuit(kept, name, { ...uncounted, ...NO_CIRCUIT, serial: current.serial }, nowUs);
+  const { counts: __, openedUs: ___, ...others } = current;
+  return withCircuit(kept, name, { ...others, ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
 
 /**
