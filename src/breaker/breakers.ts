@@ -290,7 +290,7 @@ export class Breakers implements PermitOwner {
     this.#wakeIfChanged();
   }
 
-  /** Applies an operator's order. An order for a host or service applies to all its partitions. */
+  /** Applies an operator's order. An order for a host or service, or for one role of it, applies to all its partitions. */
   giveOrder(target: OrderTarget, order: OrderRequest): void {
     this.#orders.give(target, order);
     this.#wakeIfChanged();

@@ -88,3 +88,23 @@ test("an order to half-open a host makes the circuits of its partitions half-ope
     assert.equal(await granted(b), 0, "the trial call of the other process is in flight");
   }
 });
+
+test("an order to close one role of a host closes the circuits of its partitions in that role, in every process", async () => {
+  const target = { unit: HOST, role: "metadata" } as const;
+  for (const isLocal of [true, false]) {
+    const { time, a, b, operator } = fleetOf(2, PARTITIONED);
+    await a.sendAll(2, "failure", TENANT);
+    await b.sendAll(2, "failure", { partition: "other" });
+    await a.sendAll(2, "failure", { ...TENANT, role: "landing" });
+    await time.advance(REREAD_MS);
+    if (isLocal) breakersOf(a.breakers).giveOrder(target, CLOSE);
+    else await operator.order(target, CLOSE);
+    await time.advance(REREAD_MS);
+    for (const process of [a, b]) await process.send("success");
+    await time.advance(REREAD_MS);
+    for (const process of [a, b])
+      for (const partition of ["tenant", "other"])
+        assert.equal(await process.send("success", { partition }), undefined);
+    assert.equal(await a.send("success", { ...TENANT, role: "landing" }), "failures", "the other role");
+  }
+});

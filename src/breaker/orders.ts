@@ -152,14 +152,16 @@ export class Orders {
     const order = orderFor(target, request);
     if (order.kind === "hold" || order.kind === "release") this.#giveHold(target, order);
     else if (order.kind === "set-limit" || order.kind === "reset-limit") this.#giveLimit(target, order);
-    else if ("unit" in target && target.role === undefined) this.#giveToHost(target.unit, order);
-    else
-      this.#giveToCircuit(
-        "resolver" in target
-          ? table.resolver(target.resolver)
-          : table.circuit(table.host(target.unit), circuitRoleOf(target.unit, target.role) as Role),
-        order,
-      );
+    else if ("resolver" in target) this.#giveToCircuit(table.resolver(target.resolver), order);
+    else {
+      const host = table.host(target.unit);
+      const role = circuitRoleOf(target.unit, target.role);
+      // An order to open a host is checked for the calls of its partitions too.
+      const owners = order.kind === "open" ? [host] : [host, ...table.partitionsOf(target.unit)];
+      for (const owner of owners)
+        if (role === undefined) this.#giveToHost(owner, order);
+        else this.#giveToCircuit(table.circuit(owner, role), order);
+    }
   }
 
   /** Opens the host as ordered, even for a shorter time than before; undefined ends the order. */
@@ -222,8 +224,8 @@ export class Orders {
   }
 
   /**
-   * An order of a peer to close or half-open a host also applies to the partitions that this process calls. It is
-   * written to their records with the version that it has for the host, so that it ends nothing newer, and applies when
+   * An order of a peer to close or half-open a host, or one role, also applies to the partitions that this process calls.
+   * It is written to their records with the version that it has for the host, so that it ends nothing newer, and applies when
    * the record is read back.
    */
   passToPartitions(name: string, order: BreakerOrder, version: number): void {
@@ -269,21 +271,17 @@ export class Orders {
     this.hold(host, changed, next, order);
   }
 
-  #giveToHost(unit: string, order: BreakerOrder): void {
+  #giveToHost(host: HostBreaker, order: BreakerOrder): void {
     const { table, time } = this.#deps;
-    const host = table.host(unit);
     const nowUs = time.monotonicUs();
     if (order.kind === "open") {
       const opened = openedUntil(order, host.orderAt(nowUs), nowUs);
       if (opened !== undefined) this.openHost(host, opened, "local");
-      this.#record(host, order);
-      return;
+    } else {
+      this.reset(host, "local");
+      if (order.kind === "half-open") for (const role of ROLES) table.circuit(host, role).halfOpen(nowUs, "local");
     }
-    for (const owner of [host, ...table.partitionsOf(unit)]) {
-      this.reset(owner, "local");
-      if (order.kind === "half-open") for (const role of ROLES) table.circuit(owner, role).halfOpen(nowUs, "local");
-      this.#record(owner, order);
-    }
+    this.#record(host, order);
   }
 
   #giveToCircuit(circuit: CircuitHolder, order: BreakerOrder): void {

@@ -93,7 +93,9 @@ export class RecordApplier {
     this.#applyLimits(name, record, before);
     for (const role of Object.keys(record.circuits)) {
       if (!isRole(role)) continue;
-      const { isClosed, order, counts } = circuitRecordOf(record, role);
+      const { isClosed, order, counts, epoch = 0 } = circuitRecordOf(record, role);
+      const isRoleCleared = epoch > record.epoch && epoch !== circuitRecordOf(before, role).epoch;
+      if (isRoleCleared) orders.passToPartitions(name, lastClearing(record, role), epoch);
       const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
       if (local?.circuits[role] === undefined && isClosed && !hasOrder && counts === undefined) continue;
       this.#applyCircuit(table.circuit(table.host(name), role), role, peerRecord);
