@@ -8,7 +8,7 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
-import { allOwners, BreakerTable, type CallOwners } from "./breaker-table.ts";
+import { BreakerTable, type CallOwners, rampUpsOf } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownEvents } from "./cooldown-events.ts";
@@ -17,7 +17,7 @@ import { type Denial, denialOf, holdDenialOf, isStopped, mayHaveCooldown, probeD
 import { HostBreaker } from "./host-breaker.ts";
 import { type OrderRequest, Orders, type OrderTarget } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
-import { NO_RAMP_UPS, type RampUp, RampUps, rampUpsOf } from "./ramp-up.ts";
+import { NO_RAMP_UPS, type RampUp, RampUps } from "./ramp-up.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 
 /** A call that asks for a permit. */
@@ -187,7 +187,7 @@ export class Breakers implements PermitOwner {
     const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
-    const rampUps = isShadow || !mayHaveCooldown(owners) ? NO_RAMP_UPS : rampUpsOf(allOwners(owners), role);
+    const rampUps = isShadow || !mayHaveCooldown(owners) ? NO_RAMP_UPS : rampUpsOf(owners, role);
     const isTrial = passed.isProbe || passedResolver?.isProbe || hasTrial(rampUps);
     for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;

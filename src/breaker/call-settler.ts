@@ -4,12 +4,12 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
-import type { CallOwners } from "./breaker-table.ts";
+import { type CallOwners, rampUpsOf } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall, PassedCircuit, PermitOwner } from "./permit.ts";
-import { type RampUps, rampUpsOf } from "./ramp-up.ts";
+import type { RampUps } from "./ramp-up.ts";
 
 export interface CallSettlerDeps {
   readonly time: Time;
@@ -68,7 +68,7 @@ export class CallSettler implements PermitOwner {
    * flight, and as older than every cooldown.
    */
   settleWithoutPermit(
-    { circuit: host, cooldown: cooldownHost }: CallOwners,
+    owners: CallOwners,
     role: Role,
     circuits: { readonly circuit: CircuitHolder; readonly resolver: CircuitHolder | undefined },
     result: CallResult,
@@ -80,7 +80,8 @@ export class CallSettler implements PermitOwner {
       for (const passed of [circuit, resolver])
         passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
-    const rampUps = rampUpsOf([host, cooldownHost], role);
+    const { circuit: host, cooldown: cooldownHost } = owners;
+    const rampUps = rampUpsOf(owners, role);
     this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, latency: undefined, rampUps }, result);
   }
 
