@@ -137,9 +137,20 @@ export class CallSettler implements PermitOwner {
     if (isThrottled) cooldownHost.countThrottle(lastPermit());
     const policy = cooldownHost.withLearnedReset(circuit.holder.policy);
     this.#failAt(circuit, policy, kind, nowUs);
-    // The reset learned from one host does not apply to a resolver, which calls other hosts too.
-    if (resolver !== undefined) this.#failAt(resolver, resolver.holder.policy, kind, nowUs);
+    if (resolver !== undefined) this.#failResolver(resolver, call.number, kind, nowUs);
     if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit(), kind);
+  }
+
+  /** Throttles of several hosts that were in flight together are one event for their resolver too (law B10). */
+  #failResolver(resolver: PassedCircuit, number: number, kind: FailureKind, nowUs: number): void {
+    const { holder, generation } = resolver;
+    if (kind.isThrottled && holder.isThrottleCounted(number)) {
+      holder.returnProbe(generation, number);
+      return;
+    }
+    if (kind.isThrottled) holder.countThrottle(this.#deps.lastPermit());
+    // The reset learned from one host does not apply to a resolver, which calls other hosts too.
+    this.#failAt(resolver, holder.policy, kind, nowUs);
   }
 
   #failAt({ holder, generation }: PassedCircuit, policy: CircuitPolicy, failure: FailureKind, nowUs: number): void {

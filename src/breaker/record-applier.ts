@@ -194,9 +194,11 @@ export class RecordApplier {
     holder.hasSharedFailures = counts !== undefined;
     if (before.counts !== undefined && counts?.sinceSerial !== before.counts.sinceSerial) holder.succeedElsewhere();
     const isThrottled = counts !== undefined && counts.throttleSerial > (before.counts?.throttleSerial ?? 0);
-    if (!isThrottled || counts.throttledProcess === processId || holder.name.host === undefined) return;
+    if (!isThrottled || counts.throttledProcess === processId) return;
+    const { host } = holder.name;
+    const owner = host === undefined ? holder : this.#deps.table.cooldownOwnerOf(host);
     // The throttles of our requests in flight are part of the same event (law B10).
-    this.#deps.table.cooldownOwnerOf(holder.name.host)?.countThrottle(this.#deps.lastPermit());
+    owner?.countThrottle(this.#deps.lastPermit());
   }
 }
 
