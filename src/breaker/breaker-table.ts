@@ -1,3 +1,4 @@
+import { longestOpenUs } from "../core/breaker/circuit.ts";
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { BreakerPolicies, BreakerRoute } from "../policy/breaker-policy.ts";
 import { commonName, nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
@@ -188,6 +189,11 @@ export class BreakerTable {
     );
     host.circuits[role] = circuit;
     return circuit;
+  }
+
+  /** The longest time for which a circuit can be open. A stepped clock does not extend it (law B8). */
+  longestOpenUs({ name, policy }: CircuitHolder): number {
+    return longestOpenUs(policy, name.host === undefined ? 0 : this.#policies.retryAfterCapMs(name.host) * 1000);
   }
 
   resolver(name: string): CircuitHolder {

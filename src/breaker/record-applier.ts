@@ -187,7 +187,8 @@ export class RecordApplier {
     if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_DEADLINE_US) return;
     // Probes of peers have negative ids, which no local permit has. Their start is unknown.
     const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
-    holder.adopt({ ...circuit, probes }, nowUs, isCounted ? "counted" : "peer");
+    const untilUs = Math.min(circuit.untilUs, nowUs + this.#deps.table.longestOpenUs(holder));
+    holder.adopt({ ...circuit, untilUs, probes }, nowUs, isCounted ? "counted" : "peer");
   }
 
   #applyCounts(holder: CircuitHolder, { counts }: CircuitRecord, before: CircuitRecord, processId: string): void {

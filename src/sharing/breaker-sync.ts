@@ -235,12 +235,14 @@ export class BreakerSync implements ProbePermissions {
   async #requestProbe(circuit: CircuitHolder): Promise<void> {
     this.#probesRequested += 1;
     const id = `${this.#ownProbes}${this.#probesRequested}`;
+    const { trialCalls } = circuit.policy;
+    const longestOpenUs = this.#breakers.table.longestOpenUs(circuit);
     let isRefused = false;
     // If the store is away, the probe may be sent. It may also be sent if the store has lost the change that opened the
     // circuit: the record then says that the circuit is closed, so that the peers send all their calls.
     await this.#write(recordNameOf(circuit), (record, nowUs) => {
       const probe = { id, expiresUs: nowUs + PROBE_LEASE_US };
-      const next = leaseProbe(record, circuitName(circuit), probe, circuit.policy.trialCalls, nowUs);
+      const next = leaseProbe(record, circuitName(circuit), probe, trialCalls, nowUs, longestOpenUs);
       isRefused = next === record && !circuitRecordOf(record, circuitName(circuit)).isClosed;
       return next;
     });

@@ -200,7 +200,8 @@ export function closeCircuit(record: BreakerRecord, name: string, id: string, no
 /**
  * Adds a probe if the open time is over and fewer than `trialCalls` run in all processes; otherwise returns the same
  * record. A circuit without a record counts as half-open: the store has lost it, because a process requests a probe only
- * for a circuit that it knows to be half-open.
+ * for a circuit that it knows to be half-open. For the
+ * same reason an open time above `longestOpenUs` counts as over: the clock of the store was set back (law B8).
  */
 export function leaseProbe(
   record: BreakerRecord,
@@ -208,13 +209,16 @@ export function leaseProbe(
   probe: ProbeRecord,
   trialCalls: number,
   nowUs: number,
+  longestOpenUs = Number.POSITIVE_INFINITY,
 ): BreakerRecord {
   const current = circuitRecordOf(record, name);
   const isLost = current.serial === 0;
-  if ((current.isClosed && !isLost) || current.untilUs > nowUs) return record;
+  const isOpen = current.untilUs > nowUs && current.untilUs - nowUs <= longestOpenUs;
+  if ((current.isClosed && !isLost) || isOpen) return record;
   const running = current.probes.filter(({ expiresUs }) => expiresUs > nowUs);
   if (running.length >= trialCalls) return record;
-  return withCircuit(record, name, { ...current, isClosed: false, probes: [...running, probe] }, nowUs);
+  const untilUs = Math.min(current.untilUs, nowUs);
+  return withCircuit(record, name, { ...current, isClosed: false, untilUs, probes: [...running, probe] }, nowUs);
 }
 
 /** Removes a probe, so that any process can send another one before its lease ends. */
