@@ -74,8 +74,15 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
 
 /** Asks the peers whether this process may probe a half-open circuit: all processes share `trial_calls` (law B2). */
 export interface ProbePermissions {
-  /** True, or until when the probe is denied. While the peers are being asked, `isPending` is true. */
-  mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean };
+  /**
+   * True, or until when the probe is denied. While the peers are being asked, `isPending` is true.
+   * @param leaseUs how long a probe that is never reported keeps other processes from probing
+   */
+  mayProbe(
+    circuit: CircuitHolder,
+    nowUs: number,
+    leaseUs: number,
+  ): true | { readonly untilUs: number; readonly isPending: boolean };
   /** The permission is used by the call with this permit. */
   useProbe(circuit: CircuitHolder, permit: number): void;
 }

@@ -49,7 +49,7 @@ interface CheckedRequest {
   readonly role: Role;
   readonly circuit: CircuitHolder;
   readonly resolverCircuit: CircuitHolder | undefined;
-  readonly timeoutMs: number;
+  readonly leaseUs: number;
 }
 
 /** A host or service that an operator holds. */
@@ -133,9 +133,7 @@ export class Breakers implements PermitOwner {
   /** With `probes`, a probe that this process admits needs the permission of its peers too (law B2). */
   tryAllow(request: AllowRequest, probes?: ProbePermissions): Permit | Denial {
     const { role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
-    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) {
-      throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
-    }
+    const leaseUs = leaseUsOf(timeoutMs);
     const owners = this.table.ownersOf(request.host, request.path, request.partition);
     const circuit = this.table.circuit(owners.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
@@ -143,7 +141,7 @@ export class Breakers implements PermitOwner {
       !mayHaveCooldown(owners) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
     return isPlain && this.table.policies.rollingWindow.slowCalls === undefined
       ? this.#allowPlain(owners, role, circuit, resolverCircuit)
-      : this.#allow(request, { owners, role, circuit, resolverCircuit, timeoutMs }, probes);
+      : this.#allow(request, { owners, role, circuit, resolverCircuit, leaseUs }, probes);
   }
 
   /** Nothing can deny the call. Nearly every call ends here, and does not even read the clock. */
@@ -159,7 +157,7 @@ export class Breakers implements PermitOwner {
 
   #allow(
     request: AllowRequest,
-    { owners, role, circuit, resolverCircuit, timeoutMs }: CheckedRequest,
+    { owners, role, circuit, resolverCircuit, leaseUs }: CheckedRequest,
     probes: ProbePermissions | undefined,
   ): Permit | Denial {
     const nowUs = this.#time.monotonicUs();
@@ -171,7 +169,7 @@ export class Breakers implements PermitOwner {
     if (held !== undefined) return held;
     const denial =
       denialOf(owners, role, circuit, resolverCircuit, nowUs) ??
-      (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs));
+      (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs, leaseUs));
     // No event before the peers have answered: the call is tried again then.
     if (denial?.isProbePending && !isShadow) return denial;
     if (denial !== undefined && isShadow) {
@@ -184,7 +182,7 @@ export class Breakers implements PermitOwner {
     const since = isShadow ? undefined : denialOf(owners, role, circuit, resolverCircuit, nowUs);
     if (since !== undefined) return since;
     const number = this.#countPermit(owners);
-    const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
+    const expiresUs = nowUs + leaseUs;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
     const rampUps = isShadow || !mayHaveCooldown(owners) ? NO_RAMP_UPS : rampUpsOf(owners, role);
@@ -206,7 +204,7 @@ export class Breakers implements PermitOwner {
 
   /** With `probes`, the peers are asked for their permission to probe if the request would need it. */
   check(
-    { host, path, partition, role = "metadata", resolver }: AllowRequest,
+    { host, path, partition, role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS }: AllowRequest,
     probes?: ProbePermissions,
   ): Denial | undefined {
     const owners = this.table.ownersOf(host, path, partition);
@@ -216,7 +214,7 @@ export class Breakers implements PermitOwner {
     const circuit = this.table.circuit(owners.circuit, role);
     return (
       denialOf(owners, role, circuit, resolverCircuit, nowUs) ??
-      (probes && probeDenialOf(probes, owners.circuit, role, [circuit, resolverCircuit], nowUs))
+      (probes && probeDenialOf(probes, owners.circuit, role, [circuit, resolverCircuit], nowUs, leaseUsOf(timeoutMs)))
     );
   }
 
@@ -349,6 +347,13 @@ export class Breakers implements PermitOwner {
   #wakeIfChanged(): void {
     if (this.#changes.length > 0 && this.#changes.some(({ origin }) => origin !== "timeout")) this.#wake?.();
   }
+}
+
+/** How long a call that is never reported counts as in flight. Throws a RangeError for an invalid time limit. */
+function leaseUsOf(timeoutMs: number): number {
+  if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY))
+    throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
+  return (timeoutMs + LEASE_MARGIN_MS) * 1000;
 }
 
 function hasTrial(rampUps: readonly RampUp[]): boolean {

@@ -261,10 +261,11 @@ export function probeDenialOf(
   role: Role,
   circuits: readonly (CircuitHolder | undefined)[],
   nowUs: number,
+  leaseUs: number,
 ): Denial | undefined {
   for (const blocker of circuits) {
     if (blocker === undefined || blocker.isClosed) continue;
-    const permission = probes.mayProbe(blocker, nowUs);
+    const permission = probes.mayProbe(blocker, nowUs, leaseUs);
     if (permission === true) continue;
     const { untilUs, isPending: isProbePending } = permission;
     const details = { reason: "failures", state: stateName(blocker.at(nowUs)), untilUs, blocker } as const;

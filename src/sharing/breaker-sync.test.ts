@@ -418,3 +418,16 @@ test("a store whose clock is set back does not keep a circuit open", async () =>
   await time.advance(100);
   for (const process of [a, b, c]) assert.equal(await refusal(process), undefined);
 });
+
+test("a probe that is never reported blocks the others for the time limit of its call plus 5 s", async () => {
+  for (const timeoutMs of [1000, 120_000]) {
+    const { time, a, b } = processesOf(2);
+    await fails(a, 2);
+    await time.advance(10_000);
+    await b.enter({ timeoutMs });
+    await time.advance(timeoutMs + 4999);
+    assert.notEqual(await refusal(a), undefined);
+    await time.advance(1);
+    end(await a.enter(), "success");
+  }
+});
