@@ -26,8 +26,16 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
   | { readonly kind: "circuit"; readonly blocker: CircuitHolder; readonly old: Circuit; readonly now: Circuit }
   | { readonly kind: "cooldown"; readonly blocker: HostBreaker; readonly untilUs: number; readonly reason: OpenReason }
   | { readonly kind: "cooldown-ended"; readonly blocker: HostBreaker }
-  /** An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer. */
-  | { readonly kind: "order"; readonly blocker: Blocker; readonly order: OperatorOrder | undefined }
+  /**
+   * An operator has opened, closed or half-opened a host or one circuit. `order` is undefined for an order of a peer.
+   * `version` is set if the order was given to a host, and is passed to one of its partitions.
+   */
+  | {
+      readonly kind: "order";
+      readonly blocker: Blocker;
+      readonly order: OperatorOrder | undefined;
+      readonly version?: number;
+    }
   /** An operator holds these roles of a host until then, or has released them (`untilUs` 0). `order` as above. */
   | {
       readonly kind: "hold";
@@ -66,8 +74,15 @@ export type BreakerChange = { readonly origin: ChangeOrigin } & (
 
 /** Asks the peers whether this process may probe a half-open circuit: all processes share `trial_calls` (law B2). */
 export interface ProbePermissions {
-  /** True, or until when the probe is denied. While the peers are being asked, `isPending` is true. */
-  mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean };
+  /**
+   * True, or until when the probe is denied. While the peers are being asked, `isPending` is true.
+   * @param leaseUs how long a probe that is never reported keeps other processes from probing
+   */
+  mayProbe(
+    circuit: CircuitHolder,
+    nowUs: number,
+    leaseUs: number,
+  ): true | { readonly untilUs: number; readonly isPending: boolean };
   /** The permission is used by the call with this permit. */
   useProbe(circuit: CircuitHolder, permit: number): void;
 }

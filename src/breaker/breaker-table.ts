@@ -1,3 +1,4 @@
+import { longestOpenUs } from "../core/breaker/circuit.ts";
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { BreakerPolicies, BreakerRoute } from "../policy/breaker-policy.ts";
 import { commonName, nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
@@ -6,6 +7,7 @@ import { canonicalUnit, isServiceName, withoutTier } from "../policy/service-nam
 import type { Time } from "../time/time.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
 import { HostBreaker } from "./host-breaker.ts";
+import { NO_RAMP_UPS, type RampUp } from "./ramp-up.ts";
 
 /** The parts of a call that decide which breakers it passes. */
 export interface PartitionedCall {
@@ -189,6 +191,11 @@ export class BreakerTable {
     return circuit;
   }
 
+  /** The longest time for which a circuit can be open. A stepped clock does not extend it (law B8). */
+  longestOpenUs({ name, policy }: CircuitHolder): number {
+    return longestOpenUs(policy, name.host === undefined ? 0 : this.#policies.retryAfterCapMs(name.host) * 1000);
+  }
+
   resolver(name: string): CircuitHolder {
     const known = this.#resolvers.get(name);
     if (known !== undefined) return known;
@@ -228,7 +235,10 @@ export interface CallOwners {
   readonly cooldown: HostBreaker;
   /** The host itself, if it is neither `circuit` nor `cooldown` and has state: an operator may have opened it alone. */
   readonly host: HostBreaker | undefined;
-  /** For a call of a partition: its hosts and services without the partition. Only operators' orders for them apply. */
+  /**
+   * For a call of a partition: its hosts and services without the partition. Only operators' orders and holds for them
+   * apply, and the ramp-up after such an order.
+   */
   readonly common: readonly HostBreaker[];
   /** Calls that would be refused are reported and sent. */
   readonly isShadow: boolean;
@@ -246,4 +256,21 @@ export function allOwners(owners: CallOwners): readonly HostBreaker[] {
 export function distinctOwners({ circuit, cooldown, host }: CallOwners): readonly HostBreaker[] {
   const owners = circuit === cooldown ? [circuit] : [circuit, cooldown];
   return host === undefined ? owners : [...owners, host];
+}
+
+/**
+ * The ramp-ups that a call with these owners passes. For a call of a partition, `common` owners count only after an
+ * order: the other cooldowns of `common` are for calls without a partition. Nearly always none, and nothing is allocated.
+ */
+export function rampUpsOf(owners: CallOwners, role: Role): readonly RampUp[] {
+  let found: RampUp[] | undefined;
+  const add = (rampUp: RampUp | undefined) => {
+    if (rampUp !== undefined) found = [...(found ?? []), rampUp];
+  };
+  for (const owner of distinctOwners(owners)) add(owner.rampUp(role));
+  for (const owner of owners.common) {
+    const rampUp = owner.rampUp(role);
+    if (rampUp?.isOrdered) add(rampUp);
+  }
+  return found ?? NO_RAMP_UPS;
 }

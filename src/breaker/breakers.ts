@@ -8,7 +8,7 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
-import { allOwners, BreakerTable, type CallOwners } from "./breaker-table.ts";
+import { BreakerTable, type CallOwners, rampUpsOf } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownEvents } from "./cooldown-events.ts";
@@ -17,7 +17,7 @@ import { type Denial, denialOf, holdDenialOf, isStopped, mayHaveCooldown, probeD
 import { HostBreaker } from "./host-breaker.ts";
 import { type OrderRequest, Orders, type OrderTarget } from "./orders.ts";
 import { type IssuedCall, type PassedCircuit, Permit, type PermitOwner } from "./permit.ts";
-import { NO_RAMP_UPS, type RampUp, RampUps, rampUpsOf } from "./ramp-up.ts";
+import { NO_RAMP_UPS, type RampUp, RampUps } from "./ramp-up.ts";
 import { type PeerRecord, RecordApplier } from "./record-applier.ts";
 
 /** A call that asks for a permit. */
@@ -49,7 +49,7 @@ interface CheckedRequest {
   readonly role: Role;
   readonly circuit: CircuitHolder;
   readonly resolverCircuit: CircuitHolder | undefined;
-  readonly timeoutMs: number;
+  readonly leaseUs: number;
 }
 
 /** A host or service that an operator holds. */
@@ -133,9 +133,7 @@ export class Breakers implements PermitOwner {
   /** With `probes`, a probe that this process admits needs the permission of its peers too (law B2). */
   tryAllow(request: AllowRequest, probes?: ProbePermissions): Permit | Denial {
     const { role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS } = request;
-    if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY)) {
-      throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
-    }
+    const leaseUs = leaseUsOf(timeoutMs);
     const owners = this.table.ownersOf(request.host, request.path, request.partition);
     const circuit = this.table.circuit(owners.circuit, role);
     const resolverCircuit = resolver === undefined ? undefined : this.table.resolver(resolver);
@@ -143,7 +141,7 @@ export class Breakers implements PermitOwner {
       !mayHaveCooldown(owners) && circuit.isFresh && (resolverCircuit === undefined || resolverCircuit.isFresh);
     return isPlain && this.table.policies.rollingWindow.slowCalls === undefined
       ? this.#allowPlain(owners, role, circuit, resolverCircuit)
-      : this.#allow(request, { owners, role, circuit, resolverCircuit, timeoutMs }, probes);
+      : this.#allow(request, { owners, role, circuit, resolverCircuit, leaseUs }, probes);
   }
 
   /** Nothing can deny the call. Nearly every call ends here, and does not even read the clock. */
@@ -159,7 +157,7 @@ export class Breakers implements PermitOwner {
 
   #allow(
     request: AllowRequest,
-    { owners, role, circuit, resolverCircuit, timeoutMs }: CheckedRequest,
+    { owners, role, circuit, resolverCircuit, leaseUs }: CheckedRequest,
     probes: ProbePermissions | undefined,
   ): Permit | Denial {
     const nowUs = this.#time.monotonicUs();
@@ -171,7 +169,7 @@ export class Breakers implements PermitOwner {
     if (held !== undefined) return held;
     const denial =
       denialOf(owners, role, circuit, resolverCircuit, nowUs) ??
-      (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs));
+      (probes && probeDenialOf(probes, host, role, [circuit, resolverCircuit], nowUs, leaseUs));
     // No event before the peers have answered: the call is tried again then.
     if (denial?.isProbePending && !isShadow) return denial;
     if (denial !== undefined && isShadow) {
@@ -184,10 +182,10 @@ export class Breakers implements PermitOwner {
     const since = isShadow ? undefined : denialOf(owners, role, circuit, resolverCircuit, nowUs);
     if (since !== undefined) return since;
     const number = this.#countPermit(owners);
-    const expiresUs = nowUs + (timeoutMs + LEASE_MARGIN_MS) * 1000;
+    const expiresUs = nowUs + leaseUs;
     const passed = this.#enterCircuit(circuit, nowUs, expiresUs, probes);
     const passedResolver = resolverCircuit && this.#enterCircuit(resolverCircuit, nowUs, expiresUs, probes);
-    const rampUps = isShadow || !mayHaveCooldown(owners) ? NO_RAMP_UPS : rampUpsOf(allOwners(owners), role);
+    const rampUps = isShadow || !mayHaveCooldown(owners) ? NO_RAMP_UPS : rampUpsOf(owners, role);
     const isTrial = passed.isProbe || passedResolver?.isProbe || hasTrial(rampUps);
     for (const rampUp of rampUps) rampUp.enter({ id: number, sentUs: nowUs, expiresUs });
     const jitterMs = isTrial ? Math.floor(this.#random() * (this.table.policies.jitterMs + 1)) : 0;
@@ -206,7 +204,7 @@ export class Breakers implements PermitOwner {
 
   /** With `probes`, the peers are asked for their permission to probe if the request would need it. */
   check(
-    { host, path, partition, role = "metadata", resolver }: AllowRequest,
+    { host, path, partition, role = "metadata", resolver, timeoutMs = DEFAULT_TIMEOUT_MS }: AllowRequest,
     probes?: ProbePermissions,
   ): Denial | undefined {
     const owners = this.table.ownersOf(host, path, partition);
@@ -216,7 +214,7 @@ export class Breakers implements PermitOwner {
     const circuit = this.table.circuit(owners.circuit, role);
     return (
       denialOf(owners, role, circuit, resolverCircuit, nowUs) ??
-      (probes && probeDenialOf(probes, owners.circuit, role, [circuit, resolverCircuit], nowUs))
+      (probes && probeDenialOf(probes, owners.circuit, role, [circuit, resolverCircuit], nowUs, leaseUsOf(timeoutMs)))
     );
   }
 
@@ -290,7 +288,7 @@ export class Breakers implements PermitOwner {
     this.#wakeIfChanged();
   }
 
-  /** Applies an operator's order. An order for a host or service applies to all its partitions. */
+  /** Applies an operator's order. An order for a host or service, or for one role of it, applies to all its partitions. */
   giveOrder(target: OrderTarget, order: OrderRequest): void {
     this.#orders.give(target, order);
     this.#wakeIfChanged();
@@ -349,6 +347,13 @@ export class Breakers implements PermitOwner {
   #wakeIfChanged(): void {
     if (this.#changes.length > 0 && this.#changes.some(({ origin }) => origin !== "timeout")) this.#wake?.();
   }
+}
+
+/** How long a call that is never reported counts as in flight. Throws a RangeError for an invalid time limit. */
+function leaseUsOf(timeoutMs: number): number {
+  if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY))
+    throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
+  return (timeoutMs + LEASE_MARGIN_MS) * 1000;
 }
 
 function hasTrial(rampUps: readonly RampUp[]): boolean {

@@ -86,3 +86,15 @@ test("throttles reported without a permit count one by one, because their reques
   for (let call = 0; call < 5; call += 1) registry.onFailure({ host, status: 429 });
   assert.equal(status().state, "open");
 });
+
+test("throttles of several hosts that were in flight together are one event for their resolver", () => {
+  const { registry } = setUp({ resolvers: { index: { fail_max: 2, reset_timeout_s: 45 } } });
+  const burst = () => {
+    const permits = ["a", "b", "c"].map(name => registry.allow({ host: `${name}.example`, resolver: "index" }));
+    for (const permit of permits) permit.report(THROTTLED);
+  };
+  burst();
+  assert.equal(registry.resolverState("index"), "closed");
+  burst();
+  assert.equal(registry.resolverState("index"), "open");
+});

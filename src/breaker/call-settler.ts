@@ -4,12 +4,12 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
-import type { CallOwners } from "./breaker-table.ts";
+import { type CallOwners, rampUpsOf } from "./breaker-table.ts";
 import type { CircuitHolder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall, PassedCircuit, PermitOwner } from "./permit.ts";
-import { type RampUps, rampUpsOf } from "./ramp-up.ts";
+import type { RampUps } from "./ramp-up.ts";
 
 export interface CallSettlerDeps {
   readonly time: Time;
@@ -68,7 +68,7 @@ export class CallSettler implements PermitOwner {
    * flight, and as older than every cooldown.
    */
   settleWithoutPermit(
-    { circuit: host, cooldown: cooldownHost }: CallOwners,
+    owners: CallOwners,
     role: Role,
     circuits: { readonly circuit: CircuitHolder; readonly resolver: CircuitHolder | undefined },
     result: CallResult,
@@ -80,7 +80,8 @@ export class CallSettler implements PermitOwner {
       for (const passed of [circuit, resolver])
         passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
     }
-    const rampUps = rampUpsOf([host, cooldownHost], role);
+    const { circuit: host, cooldown: cooldownHost } = owners;
+    const rampUps = rampUpsOf(owners, role);
     this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, latency: undefined, rampUps }, result);
   }
 
@@ -136,9 +137,20 @@ export class CallSettler implements PermitOwner {
     if (isThrottled) cooldownHost.countThrottle(lastPermit());
     const policy = cooldownHost.withLearnedReset(circuit.holder.policy);
     this.#failAt(circuit, policy, kind, nowUs);
-    // The reset learned from one host does not apply to a resolver, which calls other hosts too.
-    if (resolver !== undefined) this.#failAt(resolver, resolver.holder.policy, kind, nowUs);
+    if (resolver !== undefined) this.#failResolver(resolver, call.number, kind, nowUs);
     if (isCurrent) cooldownStarter.countFailure(cooldownHost, nowUs, lastPermit(), kind);
+  }
+
+  /** Throttles of several hosts that were in flight together are one event for their resolver too (law B10). */
+  #failResolver(resolver: PassedCircuit, number: number, kind: FailureKind, nowUs: number): void {
+    const { holder, generation } = resolver;
+    if (kind.isThrottled && holder.isThrottleCounted(number)) {
+      holder.returnProbe(generation, number);
+      return;
+    }
+    if (kind.isThrottled) holder.countThrottle(this.#deps.lastPermit());
+    // The reset learned from one host does not apply to a resolver, which calls other hosts too.
+    this.#failAt(resolver, holder.policy, kind, nowUs);
   }
 
   #failAt({ holder, generation }: PassedCircuit, policy: CircuitPolicy, failure: FailureKind, nowUs: number): void {

@@ -16,6 +16,7 @@ import {
   succeed,
   succeedElsewhere,
 } from "../core/breaker/circuit.ts";
+import { ThrottleEvents } from "../core/breaker/failure-window.ts";
 import type { OpenReason } from "../errors.ts";
 import type { ChangeOrigin } from "./breaker-change.ts";
 import type { CircuitName, CircuitState } from "./breaker-events.ts";
@@ -42,6 +43,8 @@ export class CircuitHolder {
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
   #order: CircuitOrder | undefined;
+  /** Created on first use: only circuits of resolvers have one. */
+  #throttles: ThrottleEvents | undefined;
   #passed: PassedCircuit | undefined;
 
   constructor(name: CircuitName, policy: CircuitPolicy, onChange: OnCircuitChange) {
@@ -73,6 +76,16 @@ export class CircuitHolder {
 
   setOrder(order: CircuitOrder | undefined): void {
     this.#order = order;
+  }
+
+  /** For the circuit of a resolver, which calls several hosts: as for the throttles of one host. */
+  isThrottleCounted(permit: number): boolean {
+    return this.#throttles?.isCounted(permit) ?? false;
+  }
+
+  countThrottle(lastPermit: number): void {
+    this.#throttles ??= new ThrottleEvents();
+    this.#throttles.count(lastPermit);
   }
 
   /** True if a new circuit would behave the same, so that this one may be evicted (law L11). */
@@ -131,14 +144,13 @@ export class CircuitHolder {
     this.#set(adopt(this.#circuit, other, nowUs), origin);
   }
 
-  /** Also ends an operator's order and clears `hasSharedFailures`: the counts in the shared record are cleared too. */
+  /** Also clears `hasSharedFailures`: the counts in the shared record are cleared too. An operator's order stays. */
   close(origin: ChangeOrigin): void {
-    this.#order = undefined;
     this.hasSharedFailures = false;
     this.#set(close(this.#circuit), origin);
   }
 
-  /** The next calls are trial calls, whatever the state was. Ends an operator's order. */
+  /** The next calls are trial calls, whatever the state was. An operator's order stays. */
   halfOpen(nowUs: number, origin: ChangeOrigin): void {
     this.close(origin);
     this.#set(adopt(this.#circuit, { isClosed: false, untilUs: nowUs, reopened: 0, probes: [] }, nowUs), origin);

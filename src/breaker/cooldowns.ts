@@ -227,9 +227,12 @@ export class CooldownStarter {
     const isReceived = reason === "retry-after" && origin === "local";
     const shared = { isLocalOnly: origin === "local-only", isFromPeer: origin === "peer" || origin === "counted" };
     const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared, lastFailure };
-    if (!host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: nowUs } : cooldown)) return;
+    const isLonger = host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: nowUs } : cooldown);
+    // The peers do not know the longer cooldown that is for this process alone.
+    const isNew = isLonger || (isReceived && host.cooldowns.requested(nowUs)?.isLocalOnly === true);
+    if (isNew) this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
+    if (!isLonger) return;
     this.#rampUps.start(host, reason);
-    this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
     this.#cooldownEvents.began(host, cooldown, origin === "peer");
   }
 }

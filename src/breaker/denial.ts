@@ -3,7 +3,7 @@ import { BreakerOpenError, type Constraint, HOLD, type OpenReason, PROBE_IN_FLIG
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import type { CircuitState } from "./breaker-events.ts";
-import { allOwners, type CallOwners, distinctOwners } from "./breaker-table.ts";
+import { allOwners, type CallOwners, distinctOwners, rampUpsOf } from "./breaker-table.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { type Cooldown, reasonText } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
@@ -176,13 +176,12 @@ function lastDenial(
     found.push(new Denial({ host: owner.name, role, ...order, state: "open", blocker }, nowUs));
   const held = holdDenialOf(owners, role, nowUs);
   if (held !== undefined) found.push(held);
-  for (const owner of found.length === 0 ? allOwners(owners) : []) {
-    const blocker = owner.rampUp(role);
-    if (blocker === undefined || blocker.admits(nowUs)) continue;
+  for (const blocker of found.length === 0 ? rampUpsOf(owners, role) : []) {
+    if (blocker.admits(nowUs)) continue;
     const calls = blocker.calls(nowUs);
     const times = { untilUs: firstLeaseEndUs(calls), estimatedUs: estimatedEndUs(calls, nowUs) };
-    const { reason } = blocker;
-    found.push(new Denial({ host: owner.name, role, reason, state: "half_open", ...times, blocker }, nowUs));
+    const { reason, name } = blocker;
+    found.push(new Denial({ host: name.host, role, reason, state: "half_open", ...times, blocker }, nowUs));
   }
   if (circuit !== undefined && !circuitAdmits) found.push(...circuitDenials(circuit, owners, role, nowUs));
   if (resolver !== undefined && !resolverAdmits) found.push(...circuitDenials(resolver, owners, role, nowUs));
@@ -262,10 +261,11 @@ export function probeDenialOf(
   role: Role,
   circuits: readonly (CircuitHolder | undefined)[],
   nowUs: number,
+  leaseUs: number,
 ): Denial | undefined {
   for (const blocker of circuits) {
     if (blocker === undefined || blocker.isClosed) continue;
-    const permission = probes.mayProbe(blocker, nowUs);
+    const permission = probes.mayProbe(blocker, nowUs, leaseUs);
     if (permission === true) continue;
     const { untilUs, isPending: isProbePending } = permission;
     const details = { reason: "failures", state: stateName(blocker.at(nowUs)), untilUs, blocker } as const;

@@ -73,6 +73,18 @@ export function hostStatusOf(
   };
 }
 
+/** The state of a host as far as operators have ordered it. */
+export function orderedStatusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs }: ClockReading): HostStatus {
+  const roles = ROLES.flatMap(role => {
+    const circuit = host.circuits[role];
+    const [ordered] = openUntil(circuit?.orderAt(nowUs), nowUs);
+    return ordered === undefined ? [] : [{ role, ...ordered, failures: 0, probes: 0 }];
+  });
+  const { state, reason, remainingMs } = combinedStatus(roles, remainingCooldown(host.orderAt(nowUs), nowUs));
+  const openUntilWallMs = remainingMs > 0 ? wallMs + remainingMs : undefined;
+  return { host: host.name, state, reason, remainingMs, openUntilWallMs, windowFailures: 0, roles };
+}
+
 /** Whether calls are sent, and why not and for how long. */
 type CallStatus = Pick<HostStatus, "state" | "reason" | "remainingMs">;
 

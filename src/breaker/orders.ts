@@ -152,14 +152,16 @@ export class Orders {
     const order = orderFor(target, request);
     if (order.kind === "hold" || order.kind === "release") this.#giveHold(target, order);
     else if (order.kind === "set-limit" || order.kind === "reset-limit") this.#giveLimit(target, order);
-    else if ("unit" in target && target.role === undefined) this.#giveToHost(target.unit, order);
-    else
-      this.#giveToCircuit(
-        "resolver" in target
-          ? table.resolver(target.resolver)
-          : table.circuit(table.host(target.unit), circuitRoleOf(target.unit, target.role) as Role),
-        order,
-      );
+    else if ("resolver" in target) this.#giveToCircuit(table.resolver(target.resolver), order);
+    else {
+      const host = table.host(target.unit);
+      const role = circuitRoleOf(target.unit, target.role);
+      // An order to open a host is checked for the calls of its partitions too.
+      const owners = order.kind === "open" ? [host] : [host, ...table.partitionsOf(target.unit)];
+      for (const owner of owners)
+        if (role === undefined) this.#giveToHost(owner, order);
+        else this.#giveToCircuit(table.circuit(owner, role), order);
+    }
   }
 
   /** Opens the host as ordered, even for a shorter time than before; undefined ends the order. */
@@ -189,18 +191,46 @@ export class Orders {
   }
 
   /**
-   * Closes every circuit of a host or service and of its partitions, and ends their cooldowns. The order for a
-   * partition is always local: only the processes that call the partition write its record.
+   * Closes one circuit, and ends its ramp-up. An order to open it stays: `openCircuit` ends it.
+   * @param orderedUs when the order was given; the ramp-up of a cooldown that started later goes on. @default now
+   */
+  closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs?: number): void {
+    const { table, rampUps } = this.#deps;
+    const { host, role } = circuit.name;
+    const known = host === undefined ? undefined : table.find(host);
+    if (known !== undefined) rampUps.end(known, role, orderedUs);
+    circuit.close(origin);
+  }
+
+  /**
+   * Closes every circuit of a host or service, and ends its cooldowns.
    * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
    */
-  reset(name: string, origin: ChangeOrigin, orderedUs?: number): void {
-    const { table } = this.#deps;
-    const known = table.find(name);
-    if (known !== undefined) this.#resetHost(known, origin, orderedUs);
-    for (const partition of table.partitionsOf(name)) {
-      const keepsCooldown = this.#resetHost(partition, "local", orderedUs);
-      if (!keepsCooldown) this.#record(partition, { kind: "close" });
+  reset(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): void {
+    const { time, cooldownEvents, rampUps } = this.#deps;
+    const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
+    host.reset(orderedUs);
+    const kept = host.cooldownAt(time.monotonicUs());
+    if (kept === undefined) rampUps.end(host, undefined, orderedUs);
+    else rampUps.start(host, kept.reason);
+    for (const role of ROLES) {
+      const circuit = host.circuits[role];
+      if (circuit === undefined) continue;
+      this.openCircuit(circuit, undefined, origin);
+      circuit.close(origin);
     }
+    if (origin === "peer") this.#record(host, undefined);
+    if (wasCooling) cooldownEvents.ended(host, "operator");
+  }
+
+  /**
+   * An order of a peer to close or half-open a host, or one role, also applies to the partitions that this process calls.
+   * It is written to their records with the version that it has for the host, so that it ends nothing newer, and applies when
+   * the record is read back.
+   */
+  passToPartitions(name: string, order: BreakerOrder, version: number): void {
+    const { table, record } = this.#deps;
+    for (const blocker of table.partitionsOf(name)) record({ kind: "order", origin: "local", blocker, order, version });
   }
 
   /** Holds these roles of a host as ordered, even for a shorter time than before; undefined releases them. */
@@ -241,15 +271,14 @@ export class Orders {
     this.hold(host, changed, next, order);
   }
 
-  #giveToHost(unit: string, order: BreakerOrder): void {
+  #giveToHost(host: HostBreaker, order: BreakerOrder): void {
     const { table, time } = this.#deps;
-    const host = table.host(unit);
     const nowUs = time.monotonicUs();
     if (order.kind === "open") {
       const opened = openedUntil(order, host.orderAt(nowUs), nowUs);
       if (opened !== undefined) this.openHost(host, opened, "local");
     } else {
-      this.reset(unit, "local");
+      this.reset(host, "local");
       if (order.kind === "half-open") for (const role of ROLES) table.circuit(host, role).halfOpen(nowUs, "local");
     }
     this.#record(host, order);
@@ -262,31 +291,10 @@ export class Orders {
       if (opened !== undefined) this.openCircuit(circuit, opened, "local");
     } else {
       this.openCircuit(circuit, undefined, "local");
-      const { host, role } = circuit.name;
-      if (host !== undefined) this.#deps.rampUps.end(this.#deps.table.host(host), role);
-      if (order.kind === "close") circuit.close("local");
-      else circuit.halfOpen(nowUs, "local");
+      this.closeCircuit(circuit, "local");
+      if (order.kind === "half-open") circuit.halfOpen(nowUs, "local");
     }
     this.#record(circuit, order);
-  }
-
-  /** True if a newer Retry-After stays. */
-  #resetHost(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): boolean {
-    const { time, cooldownEvents, rampUps } = this.#deps;
-    const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
-    host.reset(orderedUs);
-    const kept = host.cooldownAt(time.monotonicUs());
-    if (kept === undefined) rampUps.end(host, undefined, orderedUs);
-    else rampUps.start(host, kept.reason);
-    for (const role of ROLES) {
-      const circuit = host.circuits[role];
-      if (circuit === undefined) continue;
-      this.openCircuit(circuit, undefined, origin);
-      circuit.close(origin);
-    }
-    if (origin === "peer") this.#record(host, undefined);
-    if (wasCooling) cooldownEvents.ended(host, "operator");
-    return kept !== undefined;
   }
 
   /** Without an order, the change was read from a record and is not published. */

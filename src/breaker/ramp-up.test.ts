@@ -151,3 +151,27 @@ test("a cooldown that begins while calls wait for their place refuses those whos
   trial.release();
   await refused;
 });
+
+test("the ramp-up after a cooldown of calls without a partition is for those calls alone", async () => {
+  const { time, registry } = setUp({ ...plain, defaults: { per: "partition", half_open: { jitter_ms: 0 } } });
+  registry.onFailure({ host, status: 429, retryAfterS: 10 });
+  const calls = ["a", "a", "b"].map(partition => registry.tryAllow({ host, partition }));
+  for (const call of calls) {
+    assert.ok(call.isAllowed, "no partition was in cooldown");
+    call.report(SUCCESS);
+  }
+  await time.advance(10_001);
+  assert.equal(takeAll(registry).length, 1, "the calls of the partitions have not used it up");
+});
+
+test("the ramp-up after an operator's order is common to all partitions, also after a Retry-After without a partition", async () => {
+  const { time, registry } = setUp({ ...plain, defaults: { per: "partition", half_open: { jitter_ms: 0 } } });
+  const early = registry.allow({ host });
+  registry.open(host, 10);
+  early.report({ outcome: { kind: "failure", cause: "status", throttled: true }, status: 429, retryAfterMs: 5000 });
+  await time.advance(10_001);
+  const isAllowed = (partition: string) => registry.tryAllow({ host, partition }).isAllowed;
+  assert.deepEqual(["a", "b"].map(isAllowed), [true, false]);
+  registry.onSuccess({ host, partition: "a" });
+  assert.deepEqual(["a", "b", "a"].map(isAllowed), [true, true, false], "an answer without a permit counts");
+});

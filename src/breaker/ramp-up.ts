@@ -16,6 +16,7 @@ import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
 import type { CircuitName } from "./breaker-events.ts";
 import type { BreakerTable } from "./breaker-table.ts";
+import { isOperatorReason } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall } from "./permit.ts";
 
@@ -24,9 +25,11 @@ export const NO_RAMP_UPS: readonly RampUp[] = [];
 
 /** How the traffic of one role of a host or service resumes after a cooldown (law B12). */
 export class RampUp {
-  readonly name: CircuitName;
+  readonly name: CircuitName & { readonly host: string };
   /** Why the host was in cooldown. */
   reason: OpenReason = "failures";
+  /** Whether an order of an operator is among the cooldowns since it was last over. */
+  isOrdered = false;
   /** When its cooldown started, in monotonic microseconds. */
   startedUs = 0;
   #policy: RampPolicy = { trialCalls: 1, maxCalls: 1 };
@@ -38,6 +41,7 @@ export class RampUp {
 
   /** A cooldown has started: after it, traffic resumes with the first few calls. */
   start(reason: OpenReason, policy: RampPolicy, nowUs: number): void {
+    this.isOrdered = isOperatorReason(reason) || (this.isOrdered && !this.isOver);
     this.reason = reason;
     this.startedUs = nowUs;
     this.#policy = policy;
@@ -153,14 +157,4 @@ export class RampUps {
   #changed(blocker: RampUp): void {
     this.#record({ kind: "ramp-up", origin: "local", blocker });
   }
-}
-
-/** The ramp-ups that a call with these owners passes. Nearly always none, and nothing is allocated. */
-export function rampUpsOf(owners: Iterable<HostBreaker>, role: Role): readonly RampUp[] {
-  let found: RampUp[] | undefined;
-  for (const owner of owners) {
-    const rampUp = owner.mayHaveCooldown ? owner.rampUp(role) : undefined;
-    if (rampUp !== undefined && !found?.includes(rampUp)) found = [...(found ?? []), rampUp];
-  }
-  return found ?? NO_RAMP_UPS;
 }

@@ -1,3 +1,4 @@
+import { lastClearing } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerCooldownRecord,
   type BreakerRecord,
@@ -77,7 +78,10 @@ export class RecordApplier {
     const { table, orders, time } = this.#deps;
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
-    if (isReset) orders.reset(name, "peer", this.#instantUs(record.epoch, read));
+    if (isReset) {
+      if (local !== undefined) orders.reset(local, "peer", this.#instantUs(record.epoch, read));
+      orders.passToPartitions(name, lastClearing(record), record.epoch);
+    }
     // After a reset this process knows nothing of the host any more: the whole record applies.
     const peerRecord = isReset ? { ...read, known: EMPTY_BREAKER_RECORD, isOwn: () => false } : read;
     const { known } = peerRecord;
@@ -89,7 +93,9 @@ export class RecordApplier {
     this.#applyLimits(name, record, before);
     for (const role of Object.keys(record.circuits)) {
       if (!isRole(role)) continue;
-      const { isClosed, order, counts } = circuitRecordOf(record, role);
+      const { isClosed, order, counts, epoch = 0 } = circuitRecordOf(record, role);
+      const isRoleCleared = epoch > record.epoch && epoch !== circuitRecordOf(before, role).epoch;
+      if (isRoleCleared) orders.passToPartitions(name, lastClearing(record, role), epoch);
       const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
       if (local?.circuits[role] === undefined && isClosed && !hasOrder && counts === undefined) continue;
       this.#applyCircuit(table.circuit(table.host(name), role), role, peerRecord);
@@ -161,12 +167,14 @@ export class RecordApplier {
     const { record, known, openedByCount } = peerRecord;
     const circuit = circuitRecordOf(record, name);
     const before = circuitRecordOf(known, name);
-    const nowUs = this.#deps.time.monotonicUs();
-    if (circuit.epoch !== undefined && circuit.epoch !== before.epoch) holder.close("peer");
-    if (circuit.order?.serial !== before.order?.serial) {
+    const { orders, time } = this.#deps;
+    const nowUs = time.monotonicUs();
+    const isCleared = circuit.epoch !== undefined && circuit.epoch !== before.epoch;
+    if (isCleared || circuit.order?.serial !== before.order?.serial) {
       const order = runningOrder(circuit.order, nowUs);
-      if (isChanged(holder.orderAt(nowUs), order)) this.#deps.orders.openCircuit(holder, order, "peer");
+      if (isChanged(holder.orderAt(nowUs), order)) orders.openCircuit(holder, order, "peer");
     }
+    if (isCleared) orders.closeCircuit(holder, "peer", this.#instantUs(circuit.epoch, peerRecord));
     this.#applyCounts(holder, circuit, before, peerRecord.processId);
     if (circuit.serial === before.serial || peerRecord.isOwn(holder, circuit.serial)) return;
     const isCounted = openedByCount?.circuits.has(name) === true;
@@ -179,16 +187,19 @@ export class RecordApplier {
     if (isOpen && Math.abs(current.untilUs - circuit.untilUs) <= SAME_DEADLINE_US) return;
     // Probes of peers have negative ids, which no local permit has. Their start is unknown.
     const probes = circuit.probes.map(({ expiresUs }, index) => ({ id: -1 - index, sentUs: nowUs, expiresUs }));
-    holder.adopt({ ...circuit, probes }, nowUs, isCounted ? "counted" : "peer");
+    const untilUs = Math.min(circuit.untilUs, nowUs + this.#deps.table.longestOpenUs(holder));
+    holder.adopt({ ...circuit, untilUs, probes }, nowUs, isCounted ? "counted" : "peer");
   }
 
   #applyCounts(holder: CircuitHolder, { counts }: CircuitRecord, before: CircuitRecord, processId: string): void {
     holder.hasSharedFailures = counts !== undefined;
     if (before.counts !== undefined && counts?.sinceSerial !== before.counts.sinceSerial) holder.succeedElsewhere();
     const isThrottled = counts !== undefined && counts.throttleSerial > (before.counts?.throttleSerial ?? 0);
-    if (!isThrottled || counts.throttledProcess === processId || holder.name.host === undefined) return;
+    if (!isThrottled || counts.throttledProcess === processId) return;
+    const { host } = holder.name;
+    const owner = host === undefined ? holder : this.#deps.table.cooldownOwnerOf(host);
     // The throttles of our requests in flight are part of the same event (law B10).
-    this.#deps.table.cooldownOwnerOf(holder.name.host)?.countThrottle(this.#deps.lastPermit());
+    owner?.countThrottle(this.#deps.lastPermit());
   }
 }
 

@@ -445,6 +445,17 @@ describe("partitions", () => {
     assert.deepEqual([reason("a"), reason("b"), reason("c"), reason()], [undefined, undefined, undefined, undefined]);
   });
 
+  test("the state of a partition includes operators' orders for its host", () => {
+    const { registry } = setUp({ hosts: { [host]: { per: "partition" } } });
+    registry.tryAllow({ host, partition: "a" });
+    registry.open(host, 600);
+    for (const status of [registry.state(host, undefined, "a"), registry.briefState(host, undefined, "a")])
+      assert.deepEqual([status.state, status.remainingMs], ["open", 600_000]);
+    registry.close(host);
+    registry.onFailure({ host, status: 429, retryAfterS: 60 });
+    assert.equal(registry.state(host, undefined, "a").state, "closed", "a cooldown without a partition");
+  });
+
   test("without per: partition the partition of a call makes no difference", () => {
     const { registry } = setUp();
     for (let n = 0; n < 5; n += 1) registry.onFailure({ host, partition: "a", status: 503 });
@@ -488,4 +499,11 @@ test("a listener of breaker_before_call that takes the trial call or opens the c
     assert.equal(registry.tryAllow({ host }).isAllowed, false, act);
     assert.equal(inner !== undefined, act === "take");
   }
+});
+
+test("the state of a resolver that an operator has opened is open", () => {
+  const { registry } = setUp();
+  const order = { kind: "open", ms: 1000, reason: "cli-open:test", isReplacing: false } as const;
+  breakersOf(registry).giveOrder({ resolver: "index" }, order);
+  assert.equal(registry.resolverState("index"), "open");
 });

@@ -1,11 +1,16 @@
 import type { BreakerEvent, CircuitState } from "../breaker/breaker-events.ts";
 import { distinctOwners } from "../breaker/breaker-table.ts";
 import { type AllowRequest, Breakers } from "../breaker/breakers.ts";
-import { stateName } from "../breaker/circuit-holder.ts";
 import { operatorReason } from "../breaker/cooldowns.ts";
 import type { BreakerDenial } from "../breaker/denial.ts";
 import { HostBreaker } from "../breaker/host-breaker.ts";
-import { circuitStatusOf, type HostStatus, hostStatusOf, worseStatus } from "../breaker/host-status.ts";
+import {
+  circuitStatusOf,
+  type HostStatus,
+  hostStatusOf,
+  orderedStatusOf,
+  worseStatus,
+} from "../breaker/host-status.ts";
 import { orderMs } from "../breaker/order-seconds.ts";
 import type { BreakerPermit } from "../breaker/permit.ts";
 import type { CallResult } from "../core/breaker/call-result.ts";
@@ -207,18 +212,22 @@ export class BreakerRegistry {
    * @param partition whose state it is, for hosts with `per: partition`. @default none
    */
   state(host: string, path?: string, partition?: string): HostStatus {
-    const [first, ...others] = this.#ownersOf(host, path, partition).map(owner => this.#hostStatusOf(owner));
+    const statuses = this.#ownersOf(host, path, partition).map(owner => this.#hostStatusOf(owner));
+    const [first, ...others] = [...statuses, ...this.#commonOrdersOf(host, path, partition)];
     return others.reduce(worseStatus, first ?? this.#hostStatusOf(new HostBreaker(host)));
   }
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
   briefState(host: string, path?: string, partition?: string): Pick<HostStatus, "state" | "remainingMs"> {
-    return this.#ownersOf(host, path, partition).every(isClosed) ? CLOSED_STATUS : this.state(host, path, partition);
+    const owners = this.#ownersOf(host, path, partition);
+    return owners.every(isClosed) && this.#commonOrdersOf(host, path, partition).length === 0
+      ? CLOSED_STATUS
+      : this.state(host, path, partition);
   }
 
   /** The state of the circuit of a resolver; `closed` for a resolver that was never used. */
   resolverState(resolver: string): CircuitState {
-    return stateName(this.#breakers.table.resolver(resolver).at(this.#time.monotonicUs()));
+    return this.resolverStatus(resolver).state;
   }
 
   /** State of the circuit of a resolver, and why and for how long it is open. */
@@ -256,7 +265,8 @@ export class BreakerRegistry {
   }
 
   /**
-   * Replaces the configuration. Open circuits and cooldowns keep their end.
+   * Replaces the configuration. Open circuits and cooldowns keep their end, except where the calls of a host get other
+   * ones: with another `per`.
    * @throws ConfigError with every problem found; then the old configuration stays in use.
    */
   reload(breakers: BreakersOptions): void {
@@ -287,6 +297,14 @@ export class BreakerRegistry {
     const { table } = this.#breakers;
     if (isServiceName(host)) return [table.find(host) ?? []].flat();
     return distinctOwners(table.ownersOf(host, path, partition));
+  }
+
+  /** For a partition, the state of its host or service as far as operators have ordered it: nothing else applies. */
+  #commonOrdersOf(host: string, path?: string, partition?: string): readonly HostStatus[] {
+    if (partition === undefined || isServiceName(host)) return [];
+    const { common } = this.#breakers.table.ownersOf(host, path, partition);
+    const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
+    return common.map(owner => orderedStatusOf(owner, clocks)).filter(({ state }) => state === "open");
   }
 
   #hostStatusOf(host: HostBreaker): HostStatus {

@@ -30,7 +30,8 @@ export interface OutageLimitsDeps {
 /** The limits of this process while the shared store does not answer, and until they are complete again (law S4). */
 export class OutageLimits {
   readonly #deps: OutageLimitsDeps;
-  #awaySinceUs = 0;
+  /** Since when the store of the limits, or that of the breakers, is away. */
+  readonly #awaySinceUs = { limits: 0, breakers: 0 };
   /** The number of processes that the limits are divided by. */
   #sharedBy = 1;
   /** Fires when a process that has reached the store again may use the full limits. */
@@ -40,29 +41,30 @@ export class OutageLimits {
     this.#deps = deps;
   }
 
-  /** `sharesLimits` is false if the store shares only breakers. */
-  storeAway(away: StoreAway, sharesLimits: boolean): void {
+  /** `shares` is "breakers" if the store shares nothing else. */
+  storeAway(away: StoreAway, shares: "limits" | "breakers"): void {
     const { emitter, roleBudgets, time, warn } = this.#deps;
     const { mode = "share", processes, error } = away;
-    this.#awaySinceUs = time.monotonicUs();
+    const nowUs = time.monotonicUs();
+    this.#awaySinceUs[shares] = nowUs;
     emitter.storeAway(processes, mode, error);
     warn?.(awayText(away));
-    if (!sharesLimits) return;
+    if (shares !== "limits") return;
     roleBudgets.store.isBlocking = mode !== "share";
     this.#settling?.cancel();
     if (mode === "share" || away.hasLostData) {
       this.#sharedBy = processes;
-      this.#requeue(() => roleBudgets.share(processes, this.#awaySinceUs));
+      this.#requeue(() => roleBudgets.share(processes, nowUs));
     }
     if (mode === "refuse") this.#refuseWithoutStore(away);
   }
 
-  storeBack(sharesLimits: boolean): void {
+  storeBack(shares: "limits" | "breakers"): void {
     const { emitter, roleBudgets, time, warn } = this.#deps;
-    const awayMs = (time.monotonicUs() - this.#awaySinceUs) / 1000;
+    const awayMs = (time.monotonicUs() - this.#awaySinceUs[shares]) / 1000;
     emitter.storeBack(awayMs);
     warn?.(backText(awayMs));
-    if (!sharesLimits) return;
+    if (shares !== "limits") return;
     roleBudgets.store.isBlocking = false;
     if (this.#sharedBy === 1) {
       this.#useFullLimits();

@@ -156,8 +156,8 @@ export class WaitingRequests {
     else if (change.kind === "earlier") queues.paceChanged(change.roleBudget);
     else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);
     else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
-    else if (change.away === undefined) this.#outageLimits.storeBack(change.shares === "limits");
-    else this.#outageLimits.storeAway(change.away, change.shares === "limits");
+    else if (change.away === undefined) this.#outageLimits.storeBack(change.shares);
+    else this.#outageLimits.storeAway(change.away, change.shares);
   }
 
   #applyBreakerChanges(): void {

@@ -66,8 +66,8 @@ export class Operator extends Observer {
   }
 
   /**
-   * Writes an order to the store and notifies the running processes. An order that closes or half-opens a host
-   * applies to its partitions too. Rejects with an UnconfirmedOrderError if the store fails after the first write.
+   * Writes an order to the store and notifies the running processes. An order that closes or half-opens a host, or one
+   * role of it, applies to its partitions too. Rejects with an UnconfirmedOrderError if the store fails after the first write.
    */
   async order(target: OrderTarget, request: OrderRequest): Promise<GivenOrder> {
     const given = await this.#writeOrder(recordNameOf(target), target, request);
@@ -149,8 +149,7 @@ export class Operator extends Observer {
 
   /** Resolves when the order is in the records of all partitions of its host, if it applies to them. */
   async #orderPartitions(target: OrderTarget, request: OrderRequest): Promise<void> {
-    const isForAllRoles = "unit" in target && target.role === undefined;
-    if (!isForAllRoles || (request.kind !== "close" && request.kind !== "half-open")) return;
+    if ("resolver" in target || (request.kind !== "close" && request.kind !== "half-open")) return;
     const unit = canonicalUnit(target.unit);
     const names = (await this.#store.list<BreakerRecord>(HOST_RECORDS)).map(({ name }) => hostOfRecord(name) ?? "");
     const partitions = names.filter(name => nameWithoutPartition(name) === unit);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fleetOf, HOST, REREAD_MS } from "../../test/sharing/fleet.ts";
+import { BREAKERS, fleetOf, HOST, REREAD_MS } from "../../test/sharing/fleet.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
 
 const ORDER = { unit: HOST } as const;
@@ -268,4 +268,18 @@ test("an order that the store has lost is written again by a process that knows 
   await a.send("success");
   await time.advance(REREAD_MS);
   for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a Retry-After is shared also while a longer cooldown by calls without a connection is for this process alone", async () => {
+  const rolling_window = { enabled: true, threshold_failures: 3, window_s: 30, cooldown_s: 60 };
+  const defaults = { ...BREAKERS.defaults, fail_max: 50, roles: { metadata: { fail_max: 50 } } };
+  const { time, a, b } = fleetOf(2, { ...BREAKERS, defaults, advanced: { ...BREAKERS.advanced, rolling_window } });
+  const early = await a.gate.enter({ host: HOST, role: "metadata" });
+  await a.sendAll(3, "unreached");
+  assert.equal(await a.send("success"), "rolling-window");
+  early.written();
+  early.report({ outcome: { kind: "failure", cause: "status", throttled: true }, status: 429, retryAfterMs: 30_000 });
+  early.release();
+  await time.advance(REREAD_MS);
+  assert.equal(await b.send("success"), "retry-after");
 });

@@ -3,7 +3,7 @@ import type { BreakerTable } from "../breaker/breaker-table.ts";
 import type { CircuitHolder } from "../breaker/circuit-holder.ts";
 import type { Cooldown } from "../breaker/cooldowns.ts";
 import type { HostBreaker } from "../breaker/host-breaker.ts";
-import { giveOrder, isClearedSince, type OperatorOrder } from "../core/breaker/breaker-order.ts";
+import { giveOrder, isClearedSince, type OperatorOrder, passOrder } from "../core/breaker/breaker-order.ts";
 import {
   type BreakerRecord,
   circuitRecordOf,
@@ -38,6 +38,8 @@ interface PendingOrder {
   readonly name: BreakerRecordName;
   readonly order: OperatorOrder;
   readonly givenUs: number;
+  /** Set if the order was given to the host of this partition: its version there, by the clock of the store. */
+  readonly version?: number | undefined;
 }
 
 /** At most this many orders wait to be written, each for another host or circuit. Only a faulty program gives more. */
@@ -78,8 +80,9 @@ export class BreakerPublisher {
     this.#write(blocker, (record, nowUs) => endServerCooldown(record, serial, nowUs));
   }
 
-  ordered(blocker: Blocker, order: OperatorOrder): void {
-    this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs() });
+  /** @param version of the order, if it was given to the host of this partition. @default a new one */
+  ordered(blocker: Blocker, order: OperatorOrder, version?: number): void {
+    this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs(), version });
   }
 
   /** Whether this process has written the state with this serial. Its own state is then newer and more exact. */
@@ -188,10 +191,12 @@ export class BreakerPublisher {
 
   /** An order that could not be written is written when the store is back, unless a newer one was given meanwhile. */
   #writeOrder(pending: PendingOrder): void {
-    const { name, order, givenUs } = pending;
+    const { name, order, givenUs, version } = pending;
     const ageUs = this.#deps.time.monotonicUs() - givenUs;
     const key = `${name} ${partOf(order)}`;
-    const writing = this.#deps.write(name, (record, nowUs) => {
+    let isNew = false;
+    const step: BreakerStep = (record, nowUs) => {
+      if (version !== undefined && !("roles" in order)) return passOrder(record, order, nowUs, version);
       if (!("durationUs" in order)) return giveOrder(record, order, nowUs, nowUs - ageUs);
       const durationUs = order.durationUs - ageUs;
       if (durationUs > 0) return giveOrder(record, { ...order, durationUs }, nowUs, nowUs - ageUs);
@@ -199,6 +204,11 @@ export class BreakerPublisher {
       return order.kind === "set-limit"
         ? giveOrder(record, { ...order, kind: "reset-limit" }, nowUs, nowUs - ageUs)
         : record;
+    };
+    const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
+      const next = step(record, nowUs, storeUs);
+      isNew = next !== record;
+      return next;
     });
     void writing.then(isWritten => {
       if (!isWritten) {
@@ -206,7 +216,7 @@ export class BreakerPublisher {
         return;
       }
       this.#pendingOrders.delete(key);
-      this.#deps.announce(name);
+      if (isNew) this.#deps.announce(name);
     });
   }
 }

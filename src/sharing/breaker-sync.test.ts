@@ -13,6 +13,7 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import type { Time } from "../time/time.ts";
 
 const HOST = "a.example";
 const CIRCUIT = { fail_max: 2, reset_timeout_s: 10 };
@@ -386,4 +387,47 @@ test("records are read once per interval, however many requests there are", asyn
     await time.advance(1);
   }
   assert.equal(looks, 4);
+});
+
+test("a store whose clock is set back does not keep a circuit open", async () => {
+  let byUs = 7_200_000_000;
+  const time = new FakeTime();
+  const storeTime: Time = {
+    monotonicUs: () => time.monotonicUs(),
+    machineUs: () => time.machineUs() + byUs,
+    wallMs: () => time.wallMs(),
+    sleep: (ms, signal) => time.sleep(ms, signal),
+    setTimer: (ms, action) => time.setTimer(ms, action),
+  };
+  const store = new MemoryStore(storeTime);
+  const limits = limitPoliciesFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
+  const [a, b, c] = ["a", "b", "c"].map((name): PeerProcess => {
+    const breakers = new BreakerRegistry(BREAKERS, { time, random: () => 0 });
+    const gate = new Gate(limits, time, { breakers, breakerStore: store.member(name) });
+    const enter = async (call: Partial<EntryRequest> = {}) => gate.enter({ host: HOST, role: "metadata", ...call });
+    return { breakers, gate, events: [], enter };
+  }) as [PeerProcess, PeerProcess, PeerProcess];
+  await fails(a, 2);
+  await time.advance(25);
+  assert.notEqual(await refusal(b), undefined, "it knows the record from before the step");
+  byUs -= 3_600_000_000;
+  await time.advance(100);
+  assert.equal((await refusal(c))?.cooldownRemainingMs, 11_000, "reset_timeout_s and a margin");
+  await time.advance(10_000);
+  end(await b.enter(), "success");
+  await time.advance(100);
+  for (const process of [a, b, c]) assert.equal(await refusal(process), undefined);
+});
+
+test("a probe that is never reported blocks the others for the time limit of its call plus 5 s", async () => {
+  for (const timeoutMs of [1000, 120_000]) {
+    const { time, a, b } = processesOf(2);
+    await fails(a, 2);
+    await time.advance(10_000);
+    await b.enter({ timeoutMs });
+    await time.advance(timeoutMs + 4999);
+    assert.notEqual(await refusal(a), undefined);
+    await time.advance(1);
+    end(await a.enter(), "success");
+  }
 });

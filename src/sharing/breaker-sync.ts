@@ -32,11 +32,6 @@ import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
 import { ProbeLeases } from "./probe-leases.ts";
 
-/**
- * The default time limit of a call (30 s) and a margin. A probe that takes longer loses its lease. If the process of a
- * probe has died, another process may probe after this time.
- */
-const PROBE_LEASE_US = 35_000_000;
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
 /** How long a caller waits before it asks again. Less than UNUSED_MS, so that a granted permission is not returned before. */
@@ -69,6 +64,7 @@ export class BreakerSync implements ProbePermissions {
   readonly #reading = new Map<BreakerRecordName, Promise<boolean>>();
   /** Role budgets whose first request waits for a read. */
   readonly #refreshing = new Set<RoleBudget>();
+  readonly #probeRequests = new Set<Promise<void>>();
   #probesRequested = 0;
   #pollTimer: Timer | undefined;
   #isPollDue = false;
@@ -151,8 +147,15 @@ export class BreakerSync implements ProbePermissions {
     return this.isFresh(call) ? undefined : this.#refresh(call);
   }
 
-  /** If there is no permission to probe, the peers are asked, and an `unblocked` change follows their reply. */
-  mayProbe(circuit: CircuitHolder, nowUs: number): true | { readonly untilUs: number; readonly isPending: boolean } {
+  /**
+   * If there is no permission to probe, the peers are asked, and an `unblocked` change follows their reply. A probe that
+   * takes longer than `leaseUs` loses its lease: if its process has died, another process may probe after this time.
+   */
+  mayProbe(
+    circuit: CircuitHolder,
+    nowUs: number,
+    leaseUs: number,
+  ): true | { readonly untilUs: number; readonly isPending: boolean } {
     // A circuit that is open only in this process needs no permission: the peers do not probe it.
     if (
       circuit.isLocalOnly &&
@@ -163,8 +166,11 @@ export class BreakerSync implements ProbePermissions {
     if (permission?.kind === "granted") return true;
     if (permission?.kind === "refused" && permission.untilUs > nowUs)
       return { untilUs: permission.untilUs, isPending: false };
-    if (permission?.kind !== "requested")
-      this.#probes.setPermission(circuit, { kind: "requested", reply: this.#requestProbe(circuit) });
+    if (permission?.kind !== "requested") {
+      const reply = this.#requestProbe(circuit, leaseUs).finally(() => this.#probeRequests.delete(reply));
+      this.#probeRequests.add(reply);
+      this.#probes.setPermission(circuit, { kind: "requested", reply });
+    }
     return { untilUs: nowUs + PENDING_US, isPending: true };
   }
 
@@ -184,7 +190,7 @@ export class BreakerSync implements ProbePermissions {
       else if (kind === "cooldown") this.#publisher.startedCooldown(change);
       else if (kind === "cooldown-ended") this.#publisher.endedCooldown(blocker);
       else if ((kind === "order" || kind === "hold" || kind === "limit") && change.order !== undefined)
-        this.#publisher.ordered(blocker, change.order);
+        this.#publisher.ordered(blocker, change.order, kind === "order" ? change.version : undefined);
     }
   }
 
@@ -214,9 +220,11 @@ export class BreakerSync implements ProbePermissions {
     return this.#changes.splice(0);
   }
 
-  /** Resolves when pending records are written. */
+  /** Resolves when pending records are written, and unused permissions to probe are returned. */
   async close(): Promise<void> {
     this.#pollTimer?.cancel();
+    await Promise.all(this.#probeRequests);
+    for (const { circuit, id } of this.#probes.takeUnused()) this.#returnProbe(circuit, id);
     await this.#records.flush();
   }
 
@@ -232,15 +240,17 @@ export class BreakerSync implements ProbePermissions {
     for (const id of this.#probes.takeEnded(circuit, now)) this.#returnProbe(circuit, id);
   }
 
-  async #requestProbe(circuit: CircuitHolder): Promise<void> {
+  async #requestProbe(circuit: CircuitHolder, leaseUs: number): Promise<void> {
     this.#probesRequested += 1;
     const id = `${this.#ownProbes}${this.#probesRequested}`;
+    const { trialCalls } = circuit.policy;
+    const longestOpenUs = this.#breakers.table.longestOpenUs(circuit);
     let isRefused = false;
     // If the store is away, the probe may be sent. It may also be sent if the store has lost the change that opened the
     // circuit: the record then says that the circuit is closed, so that the peers send all their calls.
     await this.#write(recordNameOf(circuit), (record, nowUs) => {
-      const probe = { id, expiresUs: nowUs + PROBE_LEASE_US };
-      const next = leaseProbe(record, circuitName(circuit), probe, circuit.policy.trialCalls, nowUs);
+      const probe = { id, expiresUs: nowUs + leaseUs };
+      const next = leaseProbe(record, circuitName(circuit), probe, trialCalls, nowUs, longestOpenUs);
       isRefused = next === record && !circuitRecordOf(record, circuitName(circuit)).isClosed;
       return next;
     });

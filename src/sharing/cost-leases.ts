@@ -119,7 +119,7 @@ export class CostLeases {
     return costLogs.some(({ unitLease }) => unitLease?.isRequesting === true);
   }
 
-  /** The store is back: the amounts that were used meanwhile are reported. */
+  /** The store is back: amounts that are still to be reported or returned are sent. */
   resume(): void {
     this.#scheduleExchange();
   }

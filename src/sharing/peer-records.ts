@@ -49,7 +49,7 @@ interface CachedRecord<Value> {
 }
 
 /**
- * Records in the shared store, as this process has last read them. Processes do not notify each other: a process
+ * Records in the shared store, as this process has last read them. A change notifies no other process: a process
  * writes its changes at once, and reads a record before it decides by the record, unless the last read was a moment ago.
  */
 export class PeerRecords<Value> {

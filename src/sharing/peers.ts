@@ -43,6 +43,8 @@ export class Peers {
   readonly #costLeases: CostLeases | undefined;
   readonly #slotLeases: SlotLeases | undefined;
   readonly #breakerSync: BreakerSync | undefined;
+  /** The breakers are shared in another store than the limits. */
+  readonly #hasOwnBreakerStore: boolean;
   /** The last request of each role budget whose turn it was. */
   readonly #lastCalls = new WeakMap<RoleBudget, EntryRequest>();
   readonly #readTimers = new Map<RoleBudget, Timer>();
@@ -54,6 +56,7 @@ export class Peers {
     this.#suspension = new Suspension(time);
     const dead = new DeadProcesses(time);
     this.#dead = dead;
+    this.#hasOwnBreakerStore = breakerStore !== store;
     if (store !== undefined) {
       const onRequest = (roleBudget: RoleBudget) => {
         this.#countRequest(roleBudget);
@@ -81,12 +84,18 @@ export class Peers {
       ...(this.#breakerSync?.takeChanges() ?? []),
     ];
     if (this.#unitLeases === undefined) return changes;
-    // If limits are shared, only the unit leases decide when their store is away and when it is back.
+    // The unit leases alone decide when the store of the limits is away and when it is back.
+    const isOfLimits = (change: PeerChange) =>
+      change.kind === "store" && (change.shares === "limits" || !this.#hasOwnBreakerStore);
     for (const change of changes)
-      if (change.kind === "store" && change.away !== undefined) this.#unitLeases.failed(change.away.error);
+      if (change.kind === "store" && isOfLimits(change) && change.away !== undefined)
+        this.#unitLeases.failed(change.away.error);
     const unitChanges = this.#unitLeases.takeChanges();
-    if (unitChanges.some(change => change.kind === "store" && change.away === undefined)) this.#costLeases?.resume();
-    return [...unitChanges, ...changes.filter(({ kind }) => kind !== "store")];
+    if (unitChanges.some(change => change.kind === "store" && change.away === undefined)) {
+      this.#costLeases?.resume();
+      this.#slotLeases?.resume();
+    }
+    return [...unitChanges, ...changes.filter(change => !isOfLimits(change))];
   }
 
   /** Whether leases and breaker records allow the request now. Does not ask the store. */
@@ -295,8 +304,11 @@ export class Peers {
     return false;
   }
 
-  /** A process that uses its share of the limits leases no slots: it has its share of them. */
+  /** A process that uses its share of the limits leases no slots: it has its share of them, and reports them later. */
   #hasSlots(roleBudget: RoleBudget): boolean {
-    return this.#slotLeases === undefined || this.#usesShare || this.#slotLeases.has(roleBudget);
+    if (this.#slotLeases === undefined) return true;
+    if (!this.#usesShare) return this.#slotLeases.has(roleBudget);
+    this.#slotLeases.usesWithoutStore(roleBudget);
+    return true;
   }
 }

@@ -11,6 +11,8 @@ export type ProbePermission =
 /** The probes that this process has leased from the store, or has asked it for, by circuit. */
 export class ProbeLeases {
   readonly #permissions = new WeakMap<CircuitHolder, ProbePermission>();
+  /** The circuits with a granted permission. */
+  readonly #granted = new Set<CircuitHolder>();
   /** Probes in flight: their ids in the store, by circuit and permit. */
   readonly #inFlight = new WeakMap<CircuitHolder, Map<number, string>>();
 
@@ -21,6 +23,8 @@ export class ProbeLeases {
   setPermission(circuit: CircuitHolder, permission: ProbePermission | undefined): void {
     if (permission === undefined) this.#permissions.delete(circuit);
     else this.#permissions.set(circuit, permission);
+    if (permission?.kind === "granted") this.#granted.add(circuit);
+    else this.#granted.delete(circuit);
   }
 
   /** The call with this permit sends a probe, with the permission if there is one. */
@@ -28,10 +32,21 @@ export class ProbeLeases {
     const permission = this.#permissions.get(circuit);
     if (permission?.kind !== "granted") return;
     permission.returnTimer.cancel();
-    this.#permissions.delete(circuit);
+    this.setPermission(circuit, undefined);
     const probes = this.#inFlight.get(circuit) ?? new Map<number, string>();
     probes.set(permit, permission.id);
     this.#inFlight.set(circuit, probes);
+  }
+
+  /** Takes back every permission that no call has used. The leases of these ids are to be returned. */
+  takeUnused(): readonly { readonly circuit: CircuitHolder; readonly id: string }[] {
+    return [...this.#granted].flatMap(circuit => {
+      const permission = this.#permissions.get(circuit);
+      this.setPermission(circuit, undefined);
+      if (permission?.kind !== "granted") return [];
+      permission.returnTimer.cancel();
+      return [{ circuit, id: permission.id }];
+    });
   }
 
   /** The id of the oldest probe in flight. */

@@ -134,3 +134,17 @@ test("after close the breakers go on by themselves, and keep no changes", async 
   await b.shared.refresh(REQUEST);
   assert.equal(b.state(), "allowed");
 });
+
+test("a process that closes returns the permission to probe that it has not used, also one that it has just requested", async () => {
+  for (const isGranted of [true, false]) {
+    const { time, a, b } = setUp();
+    await a.shared.refresh(REQUEST);
+    for (let n = 0; n < 2; n += 1) a.end("failure");
+    await time.advance(10_000);
+    const refreshing = a.shared.refresh(REQUEST);
+    if (isGranted) await refreshing;
+    await a.shared.close();
+    await b.shared.refresh(REQUEST);
+    assert.equal(b.allow().isAllowed, true);
+  }
+});

@@ -351,3 +351,42 @@ test("while the store is away each process has its share of the slots, at least 
   await Promise.all(all);
   assert.deepEqual(load.perGate, [6, 6]);
 });
+
+test("slots that were taken while the store was away are reported when it is back, as part of the full limit", async () => {
+  let isAway = false;
+  const unlessAway = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    if (isAway) throw new StoreError("no connection");
+    return call();
+  };
+  const { time, gates } = processesOf(2, 4, store =>
+    storeWith(store, {
+      processes: 2,
+      exchange: (...about) => unlessAway(() => store.exchange(...about)),
+      change: (name, step) => unlessAway(() => store.change(name, step)),
+    }),
+  );
+  const [a, b] = gates as [Gate, Gate];
+  const inFlight: Grant[] = [];
+  /** Tries to send so many requests within a second. */
+  const take = async (gate: Gate, count: number) => {
+    for (let n = 0; n < count; n += 1)
+      void (async () => gate.enter({ host: HOST, role: "metadata", maxWaitMs: 900 }))().then(
+        grant => {
+          grant.written();
+          inFlight.push(grant);
+        },
+        () => undefined,
+      );
+    for (let step = 0; step < 20; step += 1) await time.advance(50);
+  };
+  for (const gate of gates) await take(gate, 1);
+  for (const grant of inFlight.splice(0)) grant.release();
+  isAway = true;
+  for (let second = 0; second < 4; second += 1) await take(a, 1);
+  for (const grant of inFlight.splice(0)) grant.release();
+  await take(a, 4);
+  assert.equal(inFlight.length, 2, "its share");
+  isAway = false;
+  for (let second = 0; second < 8; second += 1) await take(b, 4);
+  assert.equal(inFlight.length, 4);
+});

@@ -41,8 +41,8 @@ interface SlotLease {
 /**
  * Leases slots of budgets whose `max_concurrent` is shared by all processes (`shared: true`). A slot is leased before a
  * request is sent, and returned when the request has ended. The store then gives the slot to the waiting process with the
- * fewest slots. After each exchange it calls `wake`, and `takeChanges` says what has changed. While the store is away no
- * slots are requested.
+ * fewest slots. After each exchange it calls `wake`, and `takeChanges` says what has changed. While the store is away,
+ * requests lease no slots.
  */
 export class SlotLeases {
   readonly #store: Store;
@@ -94,6 +94,21 @@ export class SlotLeases {
     for (let at: Budget | undefined = roleBudget; at; at = at.above) {
       const lease = this.#leases.get(at);
       if (lease !== undefined && lease.leased > at.inFlight) this.#giveBack(at, lease);
+    }
+  }
+
+  /** Requests of this role budget use slots while the store is away. `resume` reports them. */
+  usesWithoutStore(roleBudget: RoleBudget): void {
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) if (at.policy.sharesSlots) this.#leaseOf(at);
+  }
+
+  /** The store is back: the slots of requests in flight are reported at once, so that no other process gets them. */
+  resume(): void {
+    for (const [budget, lease] of this.#leases) {
+      if (lease.leased > 0 || budget.inFlight > 0) {
+        lease.isDue = true;
+        this.#scheduleExchange(budget, lease);
+      } else if (lease.waiting.size === 0 && !lease.isRequesting) this.#drop(budget, lease);
     }
   }
 
@@ -208,7 +223,8 @@ export class SlotLeases {
 
   #update(budget: Budget, holds: number, wanted: number): Promise<GivenSlots> {
     const { processId } = this.#store;
-    const limit = budget.policy.maxConcurrent;
+    // While the limits are still divided after an outage, the claim is the limit of all processes.
+    const limit = (budget.policy.undivided ?? budget.policy).maxConcurrent;
     const dead = this.#dead.ids;
     return this.#store.change<SharedSlots, GivenSlots>(`slots ${budget.storeKey}`, ({ record = {}, nowUs }) => {
       const reply = leaseSlots(record, processId, { holds, wanted, limit, dead }, nowUs, LEASE_MS * 1000);

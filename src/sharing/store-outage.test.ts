@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReferencedTime } from "../../test/sharing/referenced-time.ts";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { RateLimitExceeded, StoreError } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
@@ -382,4 +384,38 @@ test("the warning about a store that has lost its data does not say that the sto
     awayText({ ...away, mode: "wait" }),
     "the shared store has lost data; calls wait until the processes have reported their use (when_store_away: wait)",
   );
+});
+
+test("an outage of a separate store of the breakers is reported with its end, and changes no limit", async () => {
+  let isAway = false;
+  const unlessAway = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    if (isAway) throw new StoreError("no connection");
+    return call();
+  };
+  const time = new FakeTime();
+  const member = new MemoryStore(time).member("p");
+  const breakerStore = storeWith(member, {
+    processes: 1,
+    read: name => unlessAway(() => member.read(name)),
+    change: (name, step) => unlessAway(() => member.change(name, step)),
+  });
+  const warnings: string[] = [];
+  const gate = new Gate(limitPoliciesFrom({}, "test"), time, {
+    breakers: new BreakerRegistry({}, { time, random: () => 0 }),
+    store: new MemoryStore(time).member("p"),
+    breakerStore,
+    awayPolicy: () => ({ mode: "refuse", fleetSize: undefined }),
+    warn: message => warnings.push(message),
+  });
+  const send = async () => {
+    (await gate.enter({ host: "a.example", role: "metadata", maxWaitMs: 0 })).giveBack();
+    await time.advance(2000);
+  };
+  await send();
+  isAway = true;
+  for (let call = 0; call < 3; call += 1) await send();
+  isAway = false;
+  await send();
+  assert.equal(warnings.length, 2);
+  assert.match(warnings[0] ?? "", /circuits and cooldowns are not shared until it is back/);
 });

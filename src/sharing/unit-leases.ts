@@ -38,7 +38,7 @@ export interface UnitLeasesOptions {
  * Leases units from the shared store. What has accumulated since the last call goes in one exchange of bounded size, and
  * only one exchange is in flight, or a few with a slow store. While the store is away nothing is leased: requests are
  * sent on this process's share of the limits, wait or are refused, as the policy says (law S4). The store is tried again
- * every half second. After each exchange it calls `wake`, and `takeChanges` says what has changed.
+ * after 250 to 500 ms. After each exchange it calls `wake`, and `takeChanges` says what has changed.
  */
 export class UnitLeases {
   readonly #store: BudgetStore;

@@ -93,4 +93,9 @@ test("cooldown_store shares breakers when limits are not shared", async () => {
     without.then(breakerStoreFor),
     /advanced\.cooldown_store\.dsn: backend redis needs a dsn: redis:/,
   );
+  const invalid = { backend: "redis", dsn: "redis://h:99999999/0" } as const;
+  await assert.rejects(
+    storeDeps({ breakers: { advanced: { cooldown_store: invalid } } }).then(breakerStoreFor),
+    /policy: advanced\.cooldown_store\.dsn: /,
+  );
 });

@@ -77,6 +77,7 @@ export function storeAt(
 type NameSource = Pick<ConfigProblem, "where" | "path">;
 export const STORE_OPTION: NameSource = { where: "store", path: "" };
 const POLICY_BACKEND: NameSource = { where: "policy", path: "backend.dsn" };
+const POLICY_COOLDOWN_STORE: NameSource = { where: "policy", path: "advanced.cooldown_store.dsn" };
 
 /**
  * A store in a file, opened at the first use. If the file is damaged, it is replaced, and a process warning reports
@@ -98,7 +99,7 @@ export function lazySqliteStore(
 /** The `cooldown_store` of the policy: shares breakers in another store than the limits. */
 export function breakerStoreFor(deps: StoreDeps): LazyStore | undefined {
   const storeName = breakerStoreName(deps.policy);
-  return storeName && storeFor(storeName, deps);
+  return storeName && storeAt(storeName, POLICY_COOLDOWN_STORE, deps);
 }
 
 /**

@@ -23,6 +23,8 @@ export interface ModelCircuit {
   reopened: number;
   readonly maxProbes: number;
   probes: { readonly permit: object; readonly untilMs: number }[];
+  /** Of a resolver: the permits that were issued before its last throttle that counted. */
+  throttled: ReadonlySet<object>;
 }
 
 /** Traffic of one role that resumes after a cooldown. */
@@ -145,7 +147,14 @@ export class BreakerModel {
     }
     if (isThrottle) host.throttled = new Set(this.#permits);
     const isCurrent = passed[0]?.circuit.era === passed[0]?.era;
-    for (const { circuit, era } of passed) {
+    for (const [index, { circuit, era }] of passed.entries()) {
+      // The second circuit is that of a resolver, which calls both hosts.
+      if (index > 0 && isThrottle) {
+        const isCounted = circuit.throttled.has(issued.permit);
+        if (isCounted) circuit.probes = circuit.probes.filter(({ permit }) => permit !== issued.permit);
+        if (isCounted) continue;
+        circuit.throttled = new Set(this.#permits);
+      }
       if (circuit.era !== era) continue;
       if (isThrottle) circuit.throttles += 1;
       else circuit.failures += 1;
@@ -210,7 +219,8 @@ function leave(ramp: ModelRamp, permit: object): boolean {
 }
 
 function fresh(maxProbes: number): ModelCircuit {
-  return { state: "closed", era: {}, failures: 0, throttles: 0, untilMs: 0, reopened: 0, maxProbes, probes: [] };
+  const counts = { failures: 0, throttles: 0, reopened: 0, probes: [], throttled: new Set<object>() };
+  return { state: "closed", era: {}, untilMs: 0, maxProbes, ...counts };
 }
 
 function setState(circuit: ModelCircuit, state: ModelCircuit["state"]): void {

@@ -7,6 +7,7 @@ import {
   breakerRecordExpiryUs,
   circuitRecordOf,
   EMPTY_BREAKER_RECORD,
+  leaseProbe,
   openCircuit,
   runningCooldown,
   setCooldown,
@@ -123,4 +124,36 @@ test("a close ends a Retry-After that came before the close was given, and none 
   );
   assert.equal(giveOrder(cooled, { kind: "close" }, 600, 150).serverCooldown.untilUs, 900);
   assert.equal(giveOrder(cooled, { kind: "close" }, 600, 250).serverCooldown.untilUs, 0);
+});
+
+test("an order counts also if the clock of the store was set back after the last change", () => {
+  const cooldown = { untilUs: 5900, reason: "retry-after" };
+  const before = giveOrder(setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", cooldown, 5000), open(900), 5010);
+  // Stores shift instants, and no serials. The order is written a moment after it was given.
+  const closed = giveOrder(before, { kind: "close" }, 110, 100);
+  assert.deepEqual([closed.serverCooldown.untilUs, closed.operatorCooldown.untilUs], [0, 0]);
+  assert.ok(orderVersion(closed) > orderVersion(before));
+  const held = giveOrder(before, { kind: "hold", roles: ["landing"], durationUs: 10, reason: "x" }, 5020);
+  assert.equal(giveOrder(held, { kind: "release", roles: ["landing"] }, 110, 100).holds?.["landing"]?.untilUs, 0);
+});
+
+test("an order that is written late ends nothing that began after it was given", () => {
+  const cooldown = { untilUs: 900, reason: "rolling-window" };
+  const before = openCircuit(
+    setCooldown(EMPTY_BREAKER_RECORD, "serverCooldown", cooldown, 200),
+    "metadata",
+    { untilUs: 900, reopened: 0 },
+    200,
+  );
+  // A trial call changes the record, and not when the circuit was opened.
+  const probing = leaseProbe(before, "metadata", { id: "p", expiresUs: 990 }, 1, 950);
+  for (const record of [before, probing]) {
+    const late = giveOrder(record, { kind: "close" }, 960, 150);
+    assert.equal(circuitRecordOf(late, "metadata").isClosed, false);
+    assert.equal(late.serverCooldown.untilUs, 900);
+    assert.equal(giveOrder(record, { kind: "close", circuit: "metadata" }, 960, 150), record);
+    const newer = giveOrder(record, { kind: "close" }, 960, 250);
+    assert.equal(circuitRecordOf(newer, "metadata").isClosed, true);
+    assert.equal(newer.serverCooldown.untilUs, 0);
+  }
 });

@@ -6,11 +6,11 @@
  * record on which that state is based: if the store holds a newer order than that record, the state is not written.
  */
 import {
-  type BreakerCooldownRecord,
   type BreakerRecord,
   type CircuitRecord,
   circuitRecordOf,
   clearBreakerRecord,
+  isSerialAfter,
   nextSerial,
 } from "./breaker-record.ts";
 import { type HoldOrder, orderedHolds } from "./hold-orders.ts";
@@ -56,7 +56,7 @@ const KEPT_US = 86_400_000_000;
 export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
   if ("roles" in order) return withRoleOrder(record, order, nowUs, givenUs);
   const known = orderVersion(record, order.circuit);
-  if (givenUs < nowUs && known > givenUs) return record;
+  if (isSerialAfter(known, givenUs, nowUs)) return record;
   const version = nextSerial(known, givenUs);
   const next =
     order.kind === "open" ? opened(record, order, version, nowUs) : cleared(record, order, version, nowUs, givenUs);
@@ -64,6 +64,14 @@ export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: nu
   // The ends in the old record count too: a process that has not read the order yet may keep a circuit open until then.
   const lastUs = Math.max(nowUs, lastEndUs(record), lastEndUs(next));
   return { ...next, ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, lastUs + KEPT_US) };
+}
+
+/**
+ * Writes an order for a host into the record of one of its partitions, with the version that it has for the host. The
+ * same record if that has the order, or a newer one.
+ */
+export function passOrder(record: BreakerRecord, order: BreakerOrder, nowUs: number, version: number): BreakerRecord {
+  return orderVersion(record, order.circuit) >= version ? record : giveOrder(record, order, nowUs, version);
 }
 
 /**
@@ -101,7 +109,7 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
     const isOpenedSince = base === known && !circuit.isClosed && circuit.serial > Math.max(version, ofBase.serial);
     return circuitVersion(circuit) > version || isOpenedSince;
   });
-  const keepsRetryAfter = base === known && isRetryAfterNewer(record.serverCooldown, known.epoch);
+  const keepsCooldown = base === known && record.serverCooldown.serial > known.epoch;
   const hasAllRoleOrders = holds === (base.holds ?? NONE) && limits === (base.limits ?? NONE);
   const isComplete = !isOpenNewer && newer.length === 0 && hasAllRoleOrders;
   if (base === record && isComplete) return record;
@@ -109,7 +117,7 @@ export function restoreOrders(record: BreakerRecord, known: BreakerRecord): Brea
     ...base,
     ...(holds !== NONE && { holds }),
     ...(limits !== NONE && { limits }),
-    serverCooldown: keepsRetryAfter ? record.serverCooldown : base.serverCooldown,
+    serverCooldown: keepsCooldown ? record.serverCooldown : base.serverCooldown,
     operatorCooldown: isOpenNewer ? other.operatorCooldown : base.operatorCooldown,
     circuits: { ...base.circuits, ...Object.fromEntries(newer) },
     ordersKeptUntilUs: Math.max(record.ordersKeptUntilUs ?? 0, known.ordersKeptUntilUs ?? 0),
@@ -158,22 +166,28 @@ function cleared(
   givenUs: number,
 ): BreakerRecord {
   const { circuit, kind } = order;
-  if (circuit !== undefined) return withCircuit(record, circuit, clearedCircuit(record, circuit, kind, version, nowUs));
-  const halfOpened = order.kind === "half-open" ? order.circuits : [];
-  const circuits = [...new Set([...Object.keys(record.circuits), ...halfOpened])].map(name => {
+  const clearedOrNewer = (name: string) => {
     const known = circuitRecordOf(record, name);
-    // A newer order for one circuit stays.
-    const isNewer = givenUs < nowUs && circuitVersion(known) > givenUs;
-    return [name, isNewer ? known : clearedCircuit(record, name, kind, version, nowUs)];
-  });
+    // A newer order for one circuit stays, and so does a circuit that failures have opened since.
+    const isNewer = isSerialAfter(circuitVersion(known), givenUs, nowUs) || isOpenedSince(known, givenUs, nowUs);
+    return isNewer ? known : clearedCircuit(record, name, kind, version, nowUs);
+  };
+  if (circuit !== undefined) {
+    const next = clearedOrNewer(circuit);
+    return next === circuitRecordOf(record, circuit) ? record : withCircuit(record, circuit, next);
+  }
+  const halfOpened = order.kind === "half-open" ? order.circuits : [];
+  const names = new Set([...Object.keys(record.circuits), ...halfOpened]);
+  const { serverCooldown } = record;
   // By `givenUs`, not `nowUs`: a Retry-After that came after the order may not be written yet, and must then be newer.
   const cleared = clearBreakerRecord(record, givenUs);
+  const isCooldownNewer = isSerialAfter(serverCooldown.serial, givenUs, nowUs);
   return {
     ...cleared,
-    serverCooldown: isRetryAfterNewer(record.serverCooldown, givenUs) ? record.serverCooldown : cleared.serverCooldown,
+    serverCooldown: isCooldownNewer ? serverCooldown : cleared.serverCooldown,
     epoch: version,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
-    circuits: Object.fromEntries(circuits),
+    circuits: Object.fromEntries(Array.from(names, name => [name, clearedOrNewer(name)])),
   };
 }
 
@@ -189,16 +203,30 @@ function clearedCircuit(
   return { serial, isClosed, untilUs: isClosed ? 0 : nowUs, reopened: 0, probes: [], epoch };
 }
 
-function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {
-  return { ...record, circuits: { ...record.circuits, [name]: circuit } };
+/** Whether failures have opened the circuit after the order was given. The serial also grows with each trial call. */
+function isOpenedSince(
+  { isClosed, serial, openedUs = serial }: CircuitRecord,
+  givenUs: number,
+  nowUs: number,
+): boolean {
+  return !isClosed && isSerialAfter(openedUs, givenUs, nowUs);
 }
 
 /**
- * Whether a server has sent Retry-After after the order was given: the order does not end that cooldown. Serials follow
- * the clock of the store, so they can be compared with `givenUs`.
+ * The last order to close or half-open the host, or the circuit alone, as far as the record shows it: a circuit that was
+ * half-opened, and that failures or a success have changed since, looks as if it was closed.
  */
-function isRetryAfterNewer({ reason, serial }: BreakerCooldownRecord, givenUs: number): boolean {
-  return reason === "retry-after" && serial > givenUs;
+export function lastClearing(record: BreakerRecord, circuit?: string): BreakerOrder {
+  const epoch = circuit === undefined ? record.epoch : circuitRecordOf(record, circuit).epoch;
+  const halfOpened = Object.keys(record.circuits).filter(name => {
+    const { isClosed, openedUs, epoch: own } = circuitRecordOf(record, name);
+    return !isClosed && openedUs === undefined && own === epoch && (circuit ?? name) === name;
+  });
+  return halfOpened.length === 0 ? { kind: "close", circuit } : { kind: "half-open", circuit, circuits: halfOpened };
+}
+
+function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {
+  return { ...record, circuits: { ...record.circuits, [name]: circuit } };
 }
 
 function lastEndUs({ serverCooldown, operatorCooldown, circuits }: BreakerRecord): number {

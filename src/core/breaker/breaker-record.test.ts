@@ -106,3 +106,11 @@ test("a record is kept for 15 minutes after its last deadline", () => {
   const host = setCooldown(OPEN, "serverCooldown", { untilUs: 50_000, reason: "" }, 20);
   assert.equal(breakerRecordExpiryUs(host, 30), 50_000 + 900_000_000);
 });
+
+test("an open time that is longer than possible is over for a process that asks to probe, and for all others then", () => {
+  const opened = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 5000, reopened: 0 }, 4000);
+  assert.equal(leaseProbe(opened, "metadata", probe("a"), 1, 100, 4900), opened);
+  // The clock of the store was set back.
+  const probing = circuitRecordOf(leaseProbe(opened, "metadata", probe("a"), 1, 100, 1000), "metadata");
+  assert.deepEqual([probing.isClosed, probing.untilUs, probing.probes.length], [false, 100, 1]);
+});

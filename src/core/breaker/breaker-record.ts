@@ -10,7 +10,10 @@ import type { RoleRecords } from "./role-records.ts";
  * Instants are those of the store's clock, and their names end in `Us`: stores rely on that to shift them.
  */
 export interface BreakerRecord {
-  /** Raised when an operator closes the circuits: a process that reads a new epoch clears its own state of the host. */
+  /**
+   * Raised when an operator closes or half-opens the whole host: a process that reads a new epoch clears its own state
+   * from before that order.
+   */
   readonly epoch: number;
   /** Set by responses (Retry-After, rolling window). A success ends this one, and never the operator's (law B5). */
   readonly serverCooldown: BreakerCooldownRecord;
@@ -57,6 +60,8 @@ export interface CircuitRecord {
   readonly isClosed: boolean;
   /** Open before this instant, half-open after it. */
   readonly untilUs: number;
+  /** When failures last opened it. Absent if they did not, and in records of older versions. */
+  readonly openedUs?: number;
   /** Failed probes since the circuit was last closed. */
   readonly reopened: number;
   readonly probes: readonly ProbeRecord[];
@@ -176,7 +181,8 @@ export function openCircuit(
   if (!current.isClosed && current.untilUs >= untilUs) return record;
   const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
   const { counts: _, ...kept } = current;
-  return withCircuit(record, name, { ...kept, isClosed: false, untilUs, reopened: maxReopened, probes: [] }, nowUs);
+  const opened = { isClosed: false, untilUs, openedUs: nowUs, reopened: maxReopened, probes: [] };
+  return withCircuit(record, name, { ...kept, ...opened }, nowUs);
 }
 
 /**
@@ -187,14 +193,15 @@ export function closeCircuit(record: BreakerRecord, name: string, id: string, no
   const current = circuitRecordOf(record, name);
   if (current.isClosed || current.probes.every(probe => probe.id !== id)) return record;
   const { recentFailures: _, ...kept } = record;
-  const { counts: __, ...uncounted } = current;
-  return withCircuit(kept, name, { ...uncounted, ...NO_CIRCUIT, serial: current.serial }, nowUs);
+  const { counts: __, openedUs: ___, ...others } = current;
+  return withCircuit(kept, name, { ...others, ...NO_CIRCUIT, serial: current.serial }, nowUs);
 }
 
 /**
  * Adds a probe if the open time is over and fewer than `trialCalls` run in all processes; otherwise returns the same
  * record. A circuit without a record counts as half-open: the store has lost it, because a process requests a probe only
- * for a circuit that it knows to be half-open.
+ * for a circuit that it knows to be half-open. For the
+ * same reason an open time above `longestOpenUs` counts as over: the clock of the store was set back (law B8).
  */
 export function leaseProbe(
   record: BreakerRecord,
@@ -202,13 +209,16 @@ export function leaseProbe(
   probe: ProbeRecord,
   trialCalls: number,
   nowUs: number,
+  longestOpenUs = Number.POSITIVE_INFINITY,
 ): BreakerRecord {
   const current = circuitRecordOf(record, name);
   const isLost = current.serial === 0;
-  if ((current.isClosed && !isLost) || current.untilUs > nowUs) return record;
+  const isOpen = current.untilUs > nowUs && current.untilUs - nowUs <= longestOpenUs;
+  if ((current.isClosed && !isLost) || isOpen) return record;
   const running = current.probes.filter(({ expiresUs }) => expiresUs > nowUs);
   if (running.length >= trialCalls) return record;
-  return withCircuit(record, name, { ...current, isClosed: false, probes: [...running, probe] }, nowUs);
+  const untilUs = Math.min(current.untilUs, nowUs);
+  return withCircuit(record, name, { ...current, isClosed: false, untilUs, probes: [...running, probe] }, nowUs);
 }
 
 /** Removes a probe, so that any process can send another one before its lease ends. */
@@ -267,4 +277,12 @@ function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord
 
 export function nextSerial(serial: number, nowUs: number): number {
   return Math.max(serial + 1, Math.floor(nowUs));
+}
+
+/**
+ * Whether a serial was given after an instant. A serial in the future cannot be compared with instants: the clock of the
+ * store was set back, or its machine was restarted. It counts as older.
+ */
+export function isSerialAfter(serial: number, instantUs: number, nowUs: number): boolean {
+  return serial > instantUs && serial <= nowUs;
 }

@@ -73,6 +73,9 @@ export const CLOSED: Circuit = Object.freeze({
  */
 const JITTER_SHARE = 0.1;
 
+/** An instant that was converted between two clocks is late by less than this. */
+const CONVERSION_US = 1_000_000;
+
 /** Applies the time that has passed: an open circuit becomes half-open, and expired leases end. */
 export function advance(circuit: Circuit, nowUs: number): Circuit {
   if (circuit.kind === "closed") return circuit;
@@ -245,6 +248,15 @@ export function close(circuit: Circuit): Circuit {
 /** Whether a closed circuit has counted anything that a success would reset. */
 export function hasFailures(circuit: Circuit): boolean {
   return circuit.kind === "closed" && (circuit.failures > 0 || circuit.throttles > 0);
+}
+
+/**
+ * The longest time for which a circuit can be open.
+ * @param learnedUs the longest reset timeout that can be learned from Retry-After
+ */
+export function longestOpenUs({ resetUs, resetCapUs, isAdaptive }: CircuitPolicy, learnedUs: number): number {
+  const openUs = isAdaptive ? Math.max(resetUs, resetCapUs, learnedUs) * (1 + JITTER_SHARE) : resetUs;
+  return openUs + CONVERSION_US;
 }
 
 function localOnlyOf(circuit: Circuit): { readonly isLocalOnly?: true } {

@@ -13,6 +13,7 @@ import {
   type BreakerRecord,
   circuitRecordOf,
   type FailureCounts,
+  isSerialAfter,
   nextSerial,
   openCircuit,
   type RecentFailures,
@@ -65,8 +66,7 @@ export function countFailure(
 ): BreakerRecord {
   const circuit = circuitRecordOf(record, name);
   const isHalfOpen = !circuit.isClosed && circuit.untilUs <= failedUs;
-  // A serial in the future shows that the clock of the store was set back: it cannot be compared with instants.
-  const isBeforeClosing = failedUs < circuit.serial && circuit.serial <= nowUs;
+  const isBeforeClosing = isSerialAfter(circuit.serial, failedUs, nowUs);
   if (circuit.isClosed ? isBeforeClosing : !(isHalfOpen && failure.isUnreached)) return record;
   const known = circuit.counts ?? { ...NO_COUNTS, sinceSerial: nextSerial(circuit.lastCountSerial ?? 0, nowUs) };
   const isSameEvent = failure.isThrottled && known.throttleSerial > knownThrottleSerial;

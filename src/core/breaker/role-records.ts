@@ -1,3 +1,5 @@
+import { isSerialAfter } from "./breaker-record.ts";
+
 /** Orders that are recorded by role, each with a version of its own. */
 export type RoleRecords<Stored> = Readonly<Record<string, Stored>>;
 
@@ -18,7 +20,7 @@ export function orderedByRole<Stored extends Versioned>(
 ): RoleRecords<Stored> {
   const given = roles
     .map(role => [role, records[role]] as const)
-    .filter(([, known]) => givenUs === nowUs || (known?.serial ?? 0) <= givenUs)
+    .filter(([, known]) => !isSerialAfter(known?.serial ?? 0, givenUs, nowUs))
     .map(([role, known]) => [role, ordered(known)] as const);
   return given.length === 0 ? records : { ...records, ...Object.fromEntries(given) };
 }

@@ -1,4 +1,4 @@
-import { recordAt, recordsAt } from "../records.ts";
+import { recordAt, recordsAt, type StoredRecord } from "../records.ts";
 import { LISTED_MAX, type RecordStore, type RecordUpdate, type StoreRecord } from "../store.ts";
 import type { PostgresClient } from "./postgres-client.ts";
 import type { SqlRow } from "./postgres-driver.ts";
@@ -68,7 +68,10 @@ export class PostgresRecords implements RecordStore {
     const rows = result?.rows ?? [];
     const nowUs = this.#nowUs(rows[0]);
     return recordsAt(
-      rows.map(row => ({ name: String(row["name"]), ...storedOf(row) })),
+      rows.flatMap(row => {
+        const stored = storedOf(row);
+        return stored === undefined ? [] : [{ name: String(row["name"]), ...stored }];
+      }),
       nowUs,
     );
   }
@@ -93,6 +96,11 @@ export class PostgresRecords implements RecordStore {
   }
 }
 
-function storedOf(row: SqlRow) {
-  return { record: JSON.parse(String(row["record"])) as unknown, keepUntilUs: Number(row["keep_until_us"]) };
+/** Undefined for a record that cannot be parsed: it concerns one host, and the next write replaces it. */
+function storedOf(row: SqlRow): StoredRecord | undefined {
+  try {
+    return { record: JSON.parse(String(row["record"])), keepUntilUs: Number(row["keep_until_us"]) };
+  } catch {
+    return undefined;
+  }
 }

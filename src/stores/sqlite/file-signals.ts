@@ -1,27 +1,23 @@
 import { type FSWatcher, watch } from "node:fs";
-import { stat, utimes, writeFile } from "node:fs/promises";
-import type { Time } from "../../time/time.ts";
+import { chmod, stat, writeFile } from "node:fs/promises";
 import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts";
 
 /**
- * Notifies the processes that share a database file. SQLite has no notifications, so each topic has an empty file
- * beside the database (`limits.db.orders`). The sender sets the modification time of this file, and the operating
- * system notifies the processes that watch it.
+ * Notifies the processes that share a database file. SQLite has no notifications, so each topic has a file
+ * beside the database (`limits.db.orders`). The sender writes one byte to this file, and the operating system notifies the
+ * processes that watch it. To set its times, the sender would have to be the owner of the file.
  */
 export class FileSignals implements StoreSignals {
   readonly #path: string;
-  readonly #time: Time;
 
-  constructor(path: string, time: Time) {
+  constructor(path: string) {
     this.#path = path;
-    this.#time = time;
   }
 
   async send(topic: SignalTopic): Promise<void> {
     const file = this.#fileOf(topic);
     await create(file, this.#path);
-    const seconds = this.#time.wallMs() / 1000;
-    await utimes(file, seconds, seconds);
+    await writeFile(file, ".", { flag: "r+" });
   }
 
   listen(topic: SignalTopic, listener: () => void): SignalSubscription {
@@ -75,6 +71,8 @@ async function create(file: string, database: string): Promise<void> {
   try {
     const { mode } = await stat(database);
     await writeFile(file, "", { flag: "wx", mode: mode & 0o666 });
+    // The umask of this process may be stricter than the mode of the database.
+    await chmod(file, mode & 0o666);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
   }

@@ -104,7 +104,7 @@ export class SqliteStore implements Store {
     this.#leaseUs = leaseMs * 1000;
     this.#boot = boot ?? machineBootId();
     this.#timeoutMs = timeoutMs;
-    this.signals = new FileSignals(path, time);
+    this.signals = new FileSignals(path);
   }
 
   get processes(): number {
