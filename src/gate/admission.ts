@@ -52,10 +52,13 @@ export class Admission {
   /** Whether a new request can start now: no queued one is before it, and all budgets, leases and records allow it. */
   isFree(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     return (
-      this.hasCapacity(roleBudget, charge, nowUs) &&
-      this.#peers?.isReady(call, roleBudget, charge, nowUs) !== false &&
-      !this.#queues.of(roleBudget, charge).isContended(roleBudget)
+      this.isFreeHere(roleBudget, charge, nowUs) && this.#peers?.isReady(call, roleBudget, charge, nowUs) !== false
     );
+  }
+
+  /** The same without leases and records, which the store may have. */
+  isFreeHere(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    return this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.of(roleBudget, charge).isContended(roleBudget);
   }
 
   /** Whether the budgets of this process admit the request now. Leases of shared budgets are not checked. */
@@ -101,9 +104,16 @@ export class Admission {
    */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
     const charge = roleBudget.usualCharge;
-    const isFree =
-      this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.of(roleBudget, charge).isContended(roleBudget);
-    return isFree ? undefined : this.estimate(roleBudget, charge, nowUs);
+    return this.isFreeHere(roleBudget, charge, nowUs) ? undefined : this.estimate(roleBudget, charge, nowUs);
+  }
+
+  /** Why a request would be refused now; undefined if it would not. Units that only the store has are not checked. */
+  refusal(roleBudget: RoleBudget, charge: Charge, nowUs: number): Refusal | undefined {
+    if (!this.isFreeHere(roleBudget, charge, nowUs)) return refusalOf(this.estimate(roleBudget, charge, nowUs), nowUs);
+    if (this.#peers?.mayHaveLeases(roleBudget, charge, nowUs) !== false) return undefined;
+    const constraint = this.#peers.limitOf({ roleBudget, charge });
+    const { readyUs, constraint: local } = this.estimate(roleBudget, charge, nowUs);
+    return refusalOf({ readyUs, constraint: constraint ?? local }, nowUs);
   }
 
   /**

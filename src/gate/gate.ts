@@ -11,7 +11,7 @@ import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import { Queues } from "../limiter/queues.ts";
-import { type Refusal, refusalOf } from "../limiter/refusal.ts";
+import type { Refusal } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
@@ -108,7 +108,10 @@ export class Gate {
     this.#waiting = new WaitingRequests({ ...parts, explainTo, explain });
   }
 
-  /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
+  /**
+   * A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. If only the
+   * store can tell, it is asked in the background, and the next call can use its reply.
+   */
   tryEnter(request: EntryRequest): Grant | undefined {
     this.#checkOpen();
     const roleBudget = this.#roleBudgets.of(request);
@@ -117,6 +120,8 @@ export class Gate {
     if (!this.#admission.isFree(request, roleBudget, charge, nowUs)) {
       if (roleBudget.policy.isShadow) return this.#tryShadow(request, roleBudget, charge, nowUs);
       this.#admission.recordRefusal(roleBudget, charge);
+      if (this.#peers !== undefined && this.#admission.isFreeHere(roleBudget, charge, nowUs))
+        this.#peers.requestAhead(request, roleBudget, charge, nowUs);
       return undefined;
     }
     const permit = this.#admission.permit(request, roleBudget, charge, nowUs);
@@ -126,14 +131,15 @@ export class Gate {
   }
 
   /**
-   * Why and for how long the request would be refused now; undefined if it would be granted. Takes and counts nothing.
+   * Why and for how long the request would be refused now; undefined if it would be granted, as far as the last replies
+   * of the store say. Takes and counts nothing.
    */
   check(request: EntryRequest): Refusal | undefined {
     const roleBudget = this.#roleBudgets.of(request);
     const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
-    if (!roleBudget.policy.isShadow && !this.#admission.isFree(request, roleBudget, charge, nowUs))
-      return refusalOf(this.#admission.estimate(roleBudget, charge, nowUs), nowUs);
+    const refusal = roleBudget.policy.isShadow ? undefined : this.#admission.refusal(roleBudget, charge, nowUs);
+    if (refusal !== undefined) return refusal;
     const denial = this.#breakers?.check(request);
     return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
   }

@@ -147,7 +147,9 @@ export class RateLimiter {
   }
 
   /**
-   * A grant, or undefined if the request cannot be sent now. Never waits. `check` says when and why.
+   * A grant, or undefined if the request cannot be sent now. Never waits. `check` says when and why. With a store, the
+   * first call of a key is refused, because only the store knows what is free: it is asked in the background, and a call
+   * within the next second can use its reply. `acquire` with `maxWaitMs: 0` waits for that reply.
    * Throws only for a bad option (TypeError, RangeError).
    */
   tryAcquire(request: ImmediateRequest): RateGrant | undefined {
@@ -155,7 +157,8 @@ export class RateLimiter {
   }
 
   /**
-   * Which limit would refuse the request now, and for how long; undefined if `tryAcquire` would grant it.
+   * Which limit would refuse the request now, and for how long; undefined if `tryAcquire` would grant it. With a store,
+   * it answers by the limits of this process and the last reply of the store.
    * Takes nothing, counts nothing and emits no event.
    */
   check(request: ImmediateRequest): Refusal | undefined {

@@ -87,6 +87,16 @@ export class RoleBudget extends Budget {
     return false;
   }
 
+  /** Whether requests wait, or leases are kept for the next call that does not wait. */
+  needsLeases(nowUs: number): boolean {
+    return this.waiting > 0 || this.isTriedAgain(nowUs);
+  }
+
+  /** Whether leases are kept for the next call that does not wait. */
+  isTriedAgain(nowUs: number): boolean {
+    return this.unitLease !== undefined && this.unitLease.keptUntilUs > nowUs;
+  }
+
   /** Whether no request waits for it and a new budget would behave the same (law L11). */
   isEvictable(nowUs: number): boolean {
     const { pace, learned, unitLease } = this;
