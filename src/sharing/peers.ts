@@ -2,6 +2,7 @@ import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breake
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Constraint } from "../errors.ts";
+import { budgetsAbove } from "../limiter/budget.ts";
 import { type Charge, type Costs, ONE_UNIT } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { TakenOver } from "../limiter/recount.ts";
@@ -160,6 +161,15 @@ export class Peers {
   /** Number of requests to the store that were started for this role budget. */
   requestCount(roleBudget: RoleBudget): number {
     return this.#requestCount.get(roleBudget) ?? 0;
+  }
+
+  /**
+   * The number of the last request to the store that a new request may need. It leases its shared slots, its units and
+   * its costs one after the other.
+   */
+  lastRequestFor(roleBudget: RoleBudget, { costs }: Charge): number {
+    const shared = [roleBudget, ...budgetsAbove(roleBudget)].filter(({ policy }) => policy.sharesSlots);
+    return this.requestCount(roleBudget) + shared.length + (costs === undefined ? 1 : 2);
   }
 
   #countRequest(roleBudget: RoleBudget): void {
