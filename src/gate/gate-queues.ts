@@ -107,6 +107,8 @@ export class GateQueues {
       waiter.refused(error);
       return;
     }
+    // A listener of an event since it left its queue may have ended it.
+    if (waiter.isOver) return;
     this.join(waiter);
     if (!waiter.roleBudget.policy.isShadow) queues.changed(waiter.roleBudget);
   }

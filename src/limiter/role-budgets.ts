@@ -40,7 +40,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
   readonly carried = new CarriedUse(() => this.isShared);
-  /** Nothing is evicted while no budget counts the requests in flight. */
+  /** Nothing is evicted and no event is emitted while no budget counts the requests in flight. */
   #isReloading = false;
   /** Whether the budgets are shared through a store. */
   isShared = false;
@@ -151,7 +151,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   /** A budget that may be evicted must behave like a new one (law L11), so its learned limits lapse. */
   #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
     const { learned } = roleBudget;
-    if (learned === undefined || !roleBudget.isEvictable(this.#time.monotonicUs())) return roleBudget;
+    // A listener of the event may call the gate, which must not happen while no budget counts the requests in flight.
+    if (learned === undefined || this.#isReloading || !roleBudget.isEvictable(this.#time.monotonicUs())) return roleBudget;
     roleBudget.unlearn(this.aimd);
     this.#emitter.learned(roleBudget, learned.lapse());
     // A listener of the event may have made a call that evicted the budget.
