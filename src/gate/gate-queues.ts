@@ -5,6 +5,7 @@ import type { Queues } from "../limiter/queues.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Waiter } from "../limiter/waiter.ts";
+import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerQueue } from "./breaker-queue.ts";
 
@@ -15,6 +16,7 @@ export interface GateQueuesDeps {
   readonly roleBudgets: RoleBudgets;
   readonly queues: Queues;
   readonly breakerQueue: BreakerQueue | undefined;
+  readonly peers: Peers | undefined;
   /** Adds the setting behind a refusal to its error. */
   readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
 }
@@ -97,10 +99,14 @@ export class GateQueues {
 
   /** Queues a request again. Its budget may be a new one, after a reload or because the old one was evicted. */
   rejoin(waiter: Waiter): void {
-    const { roleBudgets, queues } = this.#deps;
+    const { roleBudgets, queues, peers } = this.#deps;
+    const former = waiter.roleBudget;
     try {
       waiter.roleBudget = roleBudgets.of(waiter.call);
       waiter.charge = waiter.roleBudget.chargeOf(waiter.call);
+      // Requests to the store are counted for each budget.
+      if (waiter.roleBudget !== former)
+        waiter.lastStoreRequest = peers?.lastRequestFor(waiter.roleBudget, waiter.charge) ?? 0;
     } catch (error) {
       // The new limits can never grant its weight, or have no such service: it would wait for ever.
       if (!(error instanceof RangeError)) throw error;
