@@ -71,8 +71,8 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   // Common budgets first: budgetAt may create a partition, which counts the units that dividedAt holds at that time.
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
-    const { name, role, log, isDivided = false } = sender;
-    if (log.written === 0) continue;
+    const { name, role, log, holdUntilUs = 0, isDivided = false } = sender;
+    if (log.written === 0 && holdUntilUs <= nowUs) continue;
     const former = before.routeByName(name, role);
     const counted = new Map(former?.above.map(total => [total.name, total.policy]));
     /** Several members of a service have one route. */

@@ -8,7 +8,7 @@ import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import { FirstWindows, shortestWindow } from "./first-windows.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
-import type { SentUnits } from "./sent-history.ts";
+import type { FormerBudget } from "./sent-history.ts";
 import type { UnitLease } from "./unit-lease.ts";
 
 /** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
@@ -255,9 +255,15 @@ export class RoleBudget extends Budget {
     return undefined;
   }
 
-  /** Also counts units that it does not limit: a later reload may move them under a limit. */
-  override absorb(sent: readonly SentUnits[]): void {
-    for (const { costLogs } of sent) this.track(costLogs);
+  /**
+   * Also counts units that it does not limit: a later reload may move them under a limit. Of several holds the latest end
+   * counts. A total takes over no hold, because its other roles are not held.
+   */
+  override absorb(sent: readonly FormerBudget[]): void {
+    for (const { costLogs, holdUntilUs = 0 } of sent) {
+      this.track(costLogs);
+      this.holdUntilUs = Math.max(this.holdUntilUs, holdUntilUs);
+    }
     super.absorb(sent);
   }
 

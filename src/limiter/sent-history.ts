@@ -15,6 +15,8 @@ export interface SentUnits extends LoggedUnits {
 export interface FormerBudget extends SentUnits {
   readonly name: string;
   readonly role: Role;
+  /** Nothing is sent before this instant. Absent for a budget that was evicted: its hold is over. */
+  readonly holdUntilUs?: number;
   /** The limits of this name were divided by partition since then: each partition counts these units. */
   readonly isDivided?: true;
 }
