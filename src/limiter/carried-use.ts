@@ -27,7 +27,7 @@ export class CarriedUse {
    */
   created(roleBudget: RoleBudget, nowUs: number): void {
     const { name, role } = roleBudget;
-    const former = this.history.of(name, role, nowUs);
+    const former = this.history.take(name, role, nowUs);
     if (former !== undefined) roleBudget.absorb([former]);
     const divided = this.#divided.ofPartition(name, role);
     if (divided === undefined) return;
@@ -45,8 +45,9 @@ export class CarriedUse {
   countAgain(roleBudgets: readonly RoleBudget[], reloaded: Omit<Reloaded, "dividedAt">): void {
     const { before, now, nowUs } = reloaded;
     const all: Reloaded = { ...reloaded, dividedAt: (route, role) => this.#divided.at(route, role) };
-    const senders = [...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)];
-    this.#report(countAgain(senders, all));
+    // A budget that this reload has removed is in the history too.
+    const senders = new Set([...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)]);
+    this.#report(countAgain([...senders], all));
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(

@@ -199,7 +199,6 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
-    const oldTotals = all.flatMap(budgetsAbove);
     this.#isReloading = true;
     this.carried.takeOut(all, before);
     for (const roleBudget of all) {
@@ -221,7 +220,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       partitions: () => this.#partitions(),
     });
     this.#isReloading = false;
-    this.#dropRemovedTotals(oldTotals, nowUs);
+    this.#dropRemovedTotals(nowUs);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
@@ -231,14 +230,18 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return ROLES.flatMap(role => this.#byRole[role].named(name => nameWithoutPartition(name) !== undefined));
   }
 
-  /** Drops the totals that no route has any more. A total whose role budgets were evicted is still used. */
-  #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
-    const used = new Set(
-      [...this, ...this.carried.history.all(nowUs)].flatMap(
-        ({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [],
-      ),
-    );
-    for (const { name } of totals) if (!used.has(name)) this.#totals.drop(name);
+  /**
+   * Drops the totals that no route has any more: neither that of their own name nor that of a role budget. A total whose
+   * role budgets were evicted is still used.
+   */
+  #dropRemovedTotals(nowUs: number): void {
+    const aboveOf = (name: string, role: Role) =>
+      this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [];
+    const suspects = this.#totals.names.filter(name => !ROLES.some(role => aboveOf(name, role).includes(name)));
+    if (suspects.length === 0) return;
+    const budgets = [...this, ...this.carried.history.all(nowUs)];
+    const used = new Set(budgets.flatMap(({ name, role }) => aboveOf(name, role)));
+    for (const name of suspects) if (!used.has(name)) this.#totals.drop(name);
   }
 
   /**

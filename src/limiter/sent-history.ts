@@ -52,13 +52,12 @@ export class SentHistory {
     }
   }
 
-  /** What the former budget of this name sent. */
-  of(name: string, role: Role, nowUs: number): FormerBudget | undefined {
+  /** Removes and returns what the former budget of this name sent: the new budget counts it from now on. */
+  take(name: string, role: Role, nowUs: number): FormerBudget | undefined {
     const key = keyOf(name, role);
     const former = this.#former.get(key);
-    if (former === undefined || isKept(nowUs)(former)) return former;
     this.#former.delete(key);
-    return undefined;
+    return former !== undefined && isKept(nowUs)(former) ? former : undefined;
   }
 
   all(nowUs: number): readonly FormerBudget[] {

@@ -13,6 +13,10 @@ export class TotalBudgets {
     this.#onCreate = onCreate;
   }
 
+  get names(): readonly string[] {
+    return [...this.#byName.keys()];
+  }
+
   /** The lowest total of a route, with those above it, each created on first use; undefined if it has none. */
   of(route: Route, aimd: AimdPolicy): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
