@@ -119,18 +119,22 @@ export class Admission {
   /**
    * Shadow mode: emits what enforcing would have done with a request that is granted now.
    * @param boundMs how long the request may wait
+   * @param boundsSlots whether it may not wait longer for a slot either, because it has a bound of its own
    */
   reportShadow(
     roleBudget: RoleBudget,
     charge: Charge,
     boundMs: number,
+    boundsSlots: boolean,
     nowUs: number,
     explain: ExplainLimit | undefined,
   ): void {
     if (this.hasCapacity(roleBudget, charge, nowUs)) return;
     const estimate = this.estimate(roleBudget, charge, nowUs);
-    const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
     const refusal = refusalOf(estimate, nowUs);
+    const isLate = estimate.readyUs > nowUs + boundMs * 1000;
+    const isBusy = refusal.retryAfterMs === undefined && boundsSlots && boundMs <= 0;
+    const verdict = isLate || isBusy || roleBudget.impossibleCharge(charge) !== undefined ? "refuse" : "wait";
     const decidedBy = this.#emitter.hasListener("ratelimit.shadow") ? explain?.(refusal.constraint) : undefined;
     this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
   }

@@ -222,7 +222,7 @@ export class Gate {
     const boundMs = leftOfBoundMs(call, roleBudget.policy.maxDelayMs);
     const explain = this.#explain;
     const explainLimit = explain && ((limit: Constraint) => explain(limit, call, roleBudget));
-    this.#admission.reportShadow(roleBudget, charge, boundMs, nowUs, explainLimit);
+    this.#admission.reportShadow(roleBudget, charge, boundMs, call.maxWaitMs !== undefined, nowUs, explainLimit);
     return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);
   }
 

@@ -234,7 +234,8 @@ export class WaitingRequests {
       return false;
     }
     const explainLimit = explain && ((limit: Constraint) => explain(limit, call, roleBudget));
-    if (roleBudget.policy.isShadow) admission.reportShadow(roleBudget, charge, waiter.boundMs, nowUs, explainLimit);
+    if (roleBudget.policy.isShadow)
+      admission.reportShadow(roleBudget, charge, waiter.boundMs, waiter.hasOwnBound, nowUs, explainLimit);
     const wait = new QueuedWait(waiter, nowUs, explainLimit);
     const grant = issuer.issue(call, roleBudget, charge, nowUs, wait, permit);
     // A listener of the limiter may have aborted it.

@@ -2,7 +2,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
-import { Budget, storeAwayConstraint } from "./budget.ts";
+import { Budget, budgetsAbove, storeAwayConstraint } from "./budget.ts";
 import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
@@ -225,14 +225,21 @@ export class RoleBudget extends Budget {
 
   #costsOf(given: Readonly<Record<string, number>>): Costs | undefined {
     const counted = this.costLogs.map(({ unit }) => unit);
-    return costsOf(counted, given, this.policy.callCosts, `${this.name} (${this.role})`);
+    // In shadow mode no request is refused, whatever it names.
+    const limited = this.policy.isShadow
+      ? []
+      : [this, ...budgetsAbove(this)].flatMap(({ policy }) => policy.costs.map(({ unit }) => unit));
+    return costsOf(counted, limited, given, this.policy.callCosts, `${this.name} (${this.role})`);
   }
 
-  /** Throws a RangeError for a charge that is invalid, or larger than the limit of a window that applies (law L6). */
+  /**
+   * Throws a RangeError for a charge that is invalid, or larger than the limit of a window that applies (law L6). Shadow
+   * mode refuses no charge for its size.
+   */
   checkCharge(charge: Charge): void {
     if (!Number.isSafeInteger(charge.units) || charge.units < 1)
       throw new RangeError(`weight must be an integer of at least 1, got ${charge.units}`);
-    const error = this.impossibleCharge(charge);
+    const error = this.policy.isShadow ? undefined : this.impossibleCharge(charge);
     if (error !== undefined) throw error;
   }
 
