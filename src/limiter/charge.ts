@@ -64,6 +64,11 @@ export function costsBeyond(charged: Costs, used: Costs): Costs {
   return new Map(Array.from(used, ([unit, amount]) => [unit, Math.max(0, amount - (charged.get(unit) ?? 0))]));
 }
 
+/** The larger amount of each unit. */
+export function greaterCosts(one: Costs, other: Costs): Costs {
+  return new Map(Array.from(one, ([unit, amount]) => [unit, Math.max(amount, other.get(unit) ?? 0)]));
+}
+
 function amountOf(amounts: Readonly<Record<string, number>>, unit: string): number | undefined {
   return Object.hasOwn(amounts, unit) ? amounts[unit] : undefined;
 }
