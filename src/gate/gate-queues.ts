@@ -2,14 +2,13 @@ import type { Denial } from "../breaker/denial.ts";
 import { RejectedError, type StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Queues } from "../limiter/queues.ts";
-import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
-import type { BreakerQueue } from "./breaker-queue.ts";
+import type { BlockedKey, BreakerQueue } from "./breaker-queue.ts";
 
-const NO_BLOCKED: ReadonlyMap<RoleBudget, number> = new Map();
+const NO_BLOCKED: ReadonlyMap<string, BlockedKey> = new Map();
 
 export interface GateQueuesDeps {
   readonly time: Time;
@@ -35,9 +34,9 @@ export class GateQueues {
     return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0) + this.#unlimited.size;
   }
 
-  /** The requests of each budget that wait for an open circuit or a cooldown. */
-  blockedByBudget(): ReadonlyMap<RoleBudget, number> {
-    return this.#deps.breakerQueue?.waitingByBudget() ?? NO_BLOCKED;
+  /** The requests of each key that wait for an open circuit or a cooldown. */
+  blockedByKey(): ReadonlyMap<string, BlockedKey> {
+    return this.#deps.breakerQueue?.waitingByKey() ?? NO_BLOCKED;
   }
 
   join(waiter: Waiter): void {

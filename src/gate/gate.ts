@@ -26,7 +26,7 @@ import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
-import { BreakerQueue } from "./breaker-queue.ts";
+import { BreakerQueue, keyOf } from "./breaker-queue.ts";
 import type { BreakerRegistry } from "./breaker-registry.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
 import { breakersOf } from "./registry-breakers.ts";
@@ -359,16 +359,19 @@ export class Gate {
   /** The state of every key. Takes time proportional to their number. */
   keySnapshots(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
-    const blocked = this.#waiting.blockedByBudget();
+    const blocked = this.#waiting.blockedByKey();
+    const known = new Map(Array.from(this.#roleBudgets, roleBudget => [keyOf(roleBudget), roleBudget]));
+    // A key with blocked requests is listed, even if its budget was evicted.
+    for (const [key, { roleBudget }] of blocked) if (!known.has(key)) known.set(key, roleBudget);
     const held = new Map(ROLES.map(role => [role, this.#breakers?.holds(role) ?? []]));
-    return Array.from(this.#roleBudgets, roleBudget => {
+    return Array.from(known, ([key, roleBudget]) => {
       const estimate = this.#admission.estimateUnlessFree(roleBudget, nowUs);
       const denial = this.#breakers?.denialOfKey(roleBudget.name, roleBudget.role);
       const isBlocked = denial !== undefined && nowUs + denial.retryAfterMs * 1000 > (estimate?.readyUs ?? nowUs);
       const latest = isBlocked
         ? { readyUs: nowUs + denial.retryAfterMs * 1000, constraint: denial.constraint }
         : estimate;
-      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget), this.#holdOf(roleBudget, held));
+      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(key)?.waiting, this.#holdOf(roleBudget, held));
     });
   }
 
