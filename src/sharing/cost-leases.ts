@@ -95,7 +95,8 @@ export class CostLeases {
       const amount = used.get(cost.unit) ?? 0;
       const reserved = leased.get(cost.unit) ?? 0;
       this.#settle(cost, Math.min(amount, reserved), Math.max(0, reserved - amount));
-      if (amount > reserved && claimsOf({ roleBudget, cost }).length > 0)
+      // In shadow mode nothing is leased, and other processes do not wait for it.
+      if (amount > reserved && !roleBudget.policy.isShadow && claimsOf({ roleBudget, cost }).length > 0)
         this.#owe({ roleBudget, cost }, amount - reserved);
     }
   }
