@@ -30,6 +30,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #inForce: LimitsInForce;
   /** When the limits last changed. Units that were charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
+  /** The limits before they last changed. */
+  #before: LimitPolicies | undefined = undefined;
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
   readonly #time: Time;
@@ -140,12 +142,16 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     );
     this.#countUnknown(roleBudget);
     this.carried.created(roleBudget, this.#time.monotonicUs());
-    const { aimd } = this.#limits;
-    // With max_multiplier below 1 the windows are stretched from the first request on.
-    if (aimd.enabled && aimd.maxMultiplier !== 1)
-      roleBudget.pace = new Pace(roleBudget.policy, aimd, this.#time.monotonicUs());
+    this.#startPace(roleBudget);
     roleBudgets.add(roleBudget);
     return roleBudget;
+  }
+
+  /** With max_multiplier below 1 the windows are stretched from the first request on. */
+  #startPace(roleBudget: RoleBudget): void {
+    const { policy, pace } = roleBudget;
+    if (pace === undefined && Pace.isSlowFromStart(policy, this.aimd))
+      roleBudget.pace = new Pace(policy, this.aimd, this.#time.monotonicUs());
   }
 
   /** A budget that may be evicted must behave like a new one (law L11), so its learned limits lapse. */
@@ -198,6 +204,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
+    this.#before = before;
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
     this.#isReloading = true;
     this.carried.takeOut(all, before);
@@ -211,6 +218,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
+      this.#startPace(roleBudget);
       roleBudget.above = this.#totals.of(route, limits.aimd);
       roleBudget.trackCosts();
     }
@@ -235,12 +243,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * role budgets were evicted is still used.
    */
   #dropRemovedTotals(nowUs: number): void {
-    const aboveOf = (name: string, role: Role) =>
-      this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [];
-    const suspects = this.#totals.names.filter(name => !ROLES.some(role => aboveOf(name, role).includes(name)));
+    const suspects = this.#totals.names.filter(name =>
+      ROLES.every(role => !hasTotal(this.#limits.routeByName(name, role), name)),
+    );
     if (suspects.length === 0) return;
     const budgets = [...this, ...this.carried.history.all(nowUs)];
-    const used = new Set(budgets.flatMap(({ name, role }) => aboveOf(name, role)));
+    const used = new Set(
+      budgets.flatMap(({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? []),
+    );
     for (const name of suspects) if (!used.has(name)) this.#totals.drop(name);
   }
 
@@ -323,6 +333,12 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    */
   #holdAdded(total: Budget): void {
     const untilUs = this.reloadedUs + REPORTED_WITHIN_US;
-    if (this.isShared && this.#time.monotonicUs() < untilUs) total.holdUntilUs = untilUs;
+    if (!this.isShared || this.#time.monotonicUs() >= untilUs) return;
+    const isAdded = ROLES.every(role => !hasTotal(this.#before?.routeByName(total.name, role), total.name));
+    if (isAdded) total.holdUntilUs = untilUs;
   }
+}
+
+function hasTotal(route: Route | undefined, name: string): boolean {
+  return route?.above.some(total => total.name === name) ?? false;
 }
