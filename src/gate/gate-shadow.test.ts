@@ -178,7 +178,8 @@ test("in shadow mode a missing slot would refuse a call with maxWaitMs 0, and de
 test("in shadow mode a weight or cost above the limit, or a unit that no limit counts, is sent", async () => {
   const metadata = { ...LIMITS, costs: { credits: "5/DAY" } };
   const { gate, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata } });
-  const refused = () => eventsOf("ratelimit.shadow").filter(event => "would" in event && event.would === "refuse").length;
+  const refused = () =>
+    eventsOf("ratelimit.shadow").filter(event => "would" in event && event.would === "refuse").length;
   for (const [request, refusals] of [
     [{ costs: { tokens: 3 } }, 0],
     [{ weight: 5 }, 1],

@@ -63,7 +63,9 @@ export interface RateGrant extends Disposable {
   /**
    * Says what the request really used of other units than requests, `{ credits: 25 }`, once its answer is known: the
    * difference to what it was charged is returned or charged now. Later requests wait for a debt, however large it is.
-   * Units that are not named stay as they are. May be called again, also after `release()`.
+   * Units that are not named stay as they are. May be called again, also after `release()`. Nothing is returned if limits
+   * were changed since the request was written: by a reload, by an order for a total, or because the store was lost or
+   * is back.
    * @throws RangeError for an amount that is not a whole number of 0 or more, and for a unit that no limit counts
    */
   settle(costs: Readonly<Record<string, number>>): void;

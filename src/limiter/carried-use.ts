@@ -69,8 +69,8 @@ export class CarriedUse {
 }
 
 /**
- * Whether other budgets count the units of this budget after a reload has removed it. False for a service that has only
- * suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
+ * Whether other budgets count the units of this budget after a reload has removed it. True for a service with at least
+ * one member that is not a suffix. False for one that has only suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
  * service comes back.
  */
 export function isCountedElsewhere(before: LimitPolicies, name: string): boolean {

@@ -32,7 +32,10 @@ export interface Reloaded {
   readonly nowUs: number;
 }
 
-/** The budgets of the partitions by common name and role. Those that are created later are not in it. */
+/**
+ * The budgets of the partitions by common name and role. Those that are created later are not in it: they count the units
+ * that `dividedAt` holds when they are created.
+ */
 export function partitionsByName({ partitions }: Reloaded): (name: string, role: Role) => readonly RoleBudget[] {
   const byKey = Map.groupBy(partitions(), ({ name, role }) => `${role} ${nameWithoutPartition(name)}`);
   return (name, role) => byKey.get(`${role} ${name}`) ?? [];
@@ -87,7 +90,11 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
       const isNew = route.name !== name;
       const isDividedNow = mayHavePartition && route.roleBudget.isPerPartition;
       // A key that was forgotten stays so: if it is used again, it counts what it has sent.
-      if (!isNew && !isDividedNow && route.above.every(({ name: total, policy }) => isCounted(policy, counted.get(total))))
+      if (
+        !isNew &&
+        !isDividedNow &&
+        route.above.every(({ name: total, policy }) => isCounted(policy, counted.get(total)))
+      )
         continue;
       const roleBudget = budgetAt(route, role);
       const absorbers = isNew && !isDivided ? [roleBudget] : [];

@@ -158,7 +158,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
     const { learned } = roleBudget;
     // A listener of the event may call the gate, which must not happen while no budget counts the requests in flight.
-    if (learned === undefined || this.#isReloading || !roleBudget.isEvictable(this.#time.monotonicUs())) return roleBudget;
+    if (learned === undefined || this.#isReloading || !roleBudget.isEvictable(this.#time.monotonicUs()))
+      return roleBudget;
     roleBudget.unlearn(this.aimd);
     this.#emitter.learned(roleBudget, learned.lapse());
     // A listener of the event may have made a call that evicted the budget.

@@ -21,7 +21,7 @@ export interface FormerBudget extends SentUnits {
   readonly isDivided?: true;
 }
 
-/** Older requests no longer count: in practice, no window of a later policy is longer. */
+/** Older requests no longer count, also if a later policy sets a longer window. That bounds the memory. */
 const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 

@@ -4,7 +4,7 @@ import { Budget } from "./budget.ts";
 
 /** The budgets that several role budgets share: the totals of hosts and services. */
 export class TotalBudgets {
-  /** Bounded by the names that the policies of this run have used, so nothing is evicted. */
+  /** Nothing is evicted. A service with `per_host` and a `total` has one for each host that is called. */
   readonly #byName = new Map<string, Budget>();
   /** Called for each new one. */
   readonly #onCreate: (total: Budget) => void;
