@@ -52,10 +52,13 @@ export class Admission {
   /** Whether a new request can start now: no queued one is before it, and all budgets, leases and records allow it. */
   isFree(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
     return (
-      this.hasCapacity(roleBudget, charge, nowUs) &&
-      this.#peers?.isReady(call, roleBudget, charge, nowUs) !== false &&
-      !this.#queues.of(roleBudget, charge).isContended(roleBudget)
+      this.isFreeHere(roleBudget, charge, nowUs) && this.#peers?.isReady(call, roleBudget, charge, nowUs) !== false
     );
+  }
+
+  /** The same without leases and records, which the store may have. */
+  isFreeHere(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    return this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.of(roleBudget, charge).isContended(roleBudget);
   }
 
   /** Whether the budgets of this process admit the request now. Leases of shared budgets are not checked. */
@@ -101,26 +104,37 @@ export class Admission {
    */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
     const charge = roleBudget.usualCharge;
-    const isFree =
-      this.hasCapacity(roleBudget, charge, nowUs) && !this.#queues.of(roleBudget, charge).isContended(roleBudget);
-    return isFree ? undefined : this.estimate(roleBudget, charge, nowUs);
+    return this.isFreeHere(roleBudget, charge, nowUs) ? undefined : this.estimate(roleBudget, charge, nowUs);
+  }
+
+  /** Why a request would be refused now; undefined if it would not. Units that only the store has are not checked. */
+  refusal(roleBudget: RoleBudget, charge: Charge, nowUs: number): Refusal | undefined {
+    if (!this.isFreeHere(roleBudget, charge, nowUs)) return refusalOf(this.estimate(roleBudget, charge, nowUs), nowUs);
+    if (this.#peers?.mayHaveLeases(roleBudget, charge, nowUs) !== false) return undefined;
+    const constraint = this.#peers.limitOf({ roleBudget, charge });
+    const { readyUs, constraint: local } = this.estimate(roleBudget, charge, nowUs);
+    return refusalOf({ readyUs, constraint: constraint ?? local }, nowUs);
   }
 
   /**
    * Shadow mode: emits what enforcing would have done with a request that is granted now.
    * @param boundMs how long the request may wait
+   * @param boundsSlots whether it may not wait longer for a slot either, because it has a bound of its own
    */
   reportShadow(
     roleBudget: RoleBudget,
     charge: Charge,
     boundMs: number,
+    boundsSlots: boolean,
     nowUs: number,
     explain: ExplainLimit | undefined,
   ): void {
     if (this.hasCapacity(roleBudget, charge, nowUs)) return;
     const estimate = this.estimate(roleBudget, charge, nowUs);
-    const verdict = estimate.readyUs > nowUs + boundMs * 1000 ? "refuse" : "wait";
     const refusal = refusalOf(estimate, nowUs);
+    const isLate = estimate.readyUs > nowUs + boundMs * 1000;
+    const isBusy = refusal.retryAfterMs === undefined && boundsSlots && boundMs <= 0;
+    const verdict = isLate || isBusy || roleBudget.impossibleCharge(charge) !== undefined ? "refuse" : "wait";
     const decidedBy = this.#emitter.hasListener("ratelimit.shadow") ? explain?.(refusal.constraint) : undefined;
     this.#emitter.shadowed(roleBudget, verdict, refusal, decidedBy && decidedByText(decidedBy));
   }

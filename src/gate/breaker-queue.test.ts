@@ -135,3 +135,23 @@ test("a call that has ended while the shared record was read is not queued", asy
   await ended;
   assert.equal(gate.waiting, 0);
 });
+
+test("the key of a blocked request is listed with it, also when its budget is idle or evicted", async () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry({}, { time, random: () => 0 });
+  const limits = limitPoliciesFrom({ defaults: { metadata: { rates: "10/s" } } }, "test");
+  const gate = new Gate(limits, time, { breakers });
+  const call = (name: string) => gate.tryEnter({ host: name, role: "metadata" })?.release();
+  call(host);
+  breakers.open(host, 3600, "maintenance");
+  void gate.enter({ host, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY });
+  for (let round = 0; round < 3; round += 1) {
+    const keys = gate.keySnapshots().filter(({ key }) => key === host);
+    assert.deepEqual(
+      keys.map(({ waiting }) => waiting),
+      [1],
+    );
+    for (let other = 0; other < 20; other += 1) call(`h${round}x${other}.example`);
+    await time.advance(5000);
+  }
+});

@@ -4,6 +4,18 @@ import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { Waiter } from "../limiter/waiter.ts";
 import type { Time, Timer } from "../time/time.ts";
 
+/** The requests of one key that wait for an open circuit or a cooldown. */
+export interface BlockedKey {
+  /** The budget that one of them had when it began to wait. */
+  readonly roleBudget: RoleBudget;
+  readonly waiting: number;
+}
+
+/** The name of a key in `waitingByKey`. */
+export function keyOf({ name, role }: RoleBudget): string {
+  return `${role} ${name}`;
+}
+
 interface WaitList {
   readonly waiters: Set<Waiter>;
   timer: Timer | undefined;
@@ -32,11 +44,15 @@ export class BreakerQueue {
     return this.#blockerOf.size;
   }
 
-  /** The requests that wait, by the budget that they will use. */
-  waitingByBudget(): ReadonlyMap<RoleBudget, number> {
-    const counts = new Map<RoleBudget, number>();
-    for (const { roleBudget } of this.#blockerOf.keys()) counts.set(roleBudget, (counts.get(roleBudget) ?? 0) + 1);
-    return counts;
+  /** The requests that wait, by the key that they will use: its budget may be evicted meanwhile. */
+  waitingByKey(): ReadonlyMap<string, BlockedKey> {
+    const byKey = new Map<string, { readonly roleBudget: RoleBudget; waiting: number }>();
+    for (const { roleBudget } of this.#blockerOf.keys()) {
+      const blocked = byKey.get(keyOf(roleBudget)) ?? { roleBudget, waiting: 0 };
+      blocked.waiting += 1;
+      byKey.set(keyOf(roleBudget), blocked);
+    }
+    return byKey;
   }
 
   /** The circuits and cooldowns that requests wait for. */

@@ -2,19 +2,20 @@ import type { Denial } from "../breaker/denial.ts";
 import { RejectedError, type StoreError } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Queues } from "../limiter/queues.ts";
-import type { RoleBudget } from "../limiter/role-budget.ts";
 import type { RoleBudgets } from "../limiter/role-budgets.ts";
 import type { Waiter } from "../limiter/waiter.ts";
+import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
-import type { BreakerQueue } from "./breaker-queue.ts";
+import type { BlockedKey, BreakerQueue } from "./breaker-queue.ts";
 
-const NO_BLOCKED: ReadonlyMap<RoleBudget, number> = new Map();
+const NO_BLOCKED: ReadonlyMap<string, BlockedKey> = new Map();
 
 export interface GateQueuesDeps {
   readonly time: Time;
   readonly roleBudgets: RoleBudgets;
   readonly queues: Queues;
   readonly breakerQueue: BreakerQueue | undefined;
+  readonly peers: Peers | undefined;
   /** Adds the setting behind a refusal to its error. */
   readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
 }
@@ -33,9 +34,9 @@ export class GateQueues {
     return this.#deps.queues.waiting + (this.#deps.breakerQueue?.waiting ?? 0) + this.#unlimited.size;
   }
 
-  /** The requests of each budget that wait for an open circuit or a cooldown. */
-  blockedByBudget(): ReadonlyMap<RoleBudget, number> {
-    return this.#deps.breakerQueue?.waitingByBudget() ?? NO_BLOCKED;
+  /** The requests of each key that wait for an open circuit or a cooldown. */
+  blockedByKey(): ReadonlyMap<string, BlockedKey> {
+    return this.#deps.breakerQueue?.waitingByKey() ?? NO_BLOCKED;
   }
 
   join(waiter: Waiter): void {
@@ -97,16 +98,22 @@ export class GateQueues {
 
   /** Queues a request again. Its budget may be a new one, after a reload or because the old one was evicted. */
   rejoin(waiter: Waiter): void {
-    const { roleBudgets, queues } = this.#deps;
+    const { roleBudgets, queues, peers } = this.#deps;
+    const former = waiter.roleBudget;
     try {
       waiter.roleBudget = roleBudgets.of(waiter.call);
       waiter.charge = waiter.roleBudget.chargeOf(waiter.call);
+      // Requests to the store are counted for each budget.
+      if (waiter.roleBudget !== former)
+        waiter.lastStoreRequest = peers?.lastRequestFor(waiter.roleBudget, waiter.charge) ?? 0;
     } catch (error) {
       // The new limits can never grant its weight, or have no such service: it would wait for ever.
       if (!(error instanceof RangeError)) throw error;
       waiter.refused(error);
       return;
     }
+    // A listener of an event since it left its queue may have ended it.
+    if (waiter.isOver) return;
     this.join(waiter);
     if (!waiter.roleBudget.policy.isShadow) queues.changed(waiter.roleBudget);
   }

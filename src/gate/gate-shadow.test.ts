@@ -163,3 +163,30 @@ test("in shadow mode tryEnter grants and reports, and check refuses nothing", ()
   assert.equal(eventsOf("ratelimit.shadow").length, 1);
   assert.equal(gate.keySnapshots()[0]?.refused, 0);
 });
+
+test("in shadow mode a missing slot would refuse a call with maxWaitMs 0, and delay one with max_delay_ms 0", async () => {
+  const metadata = { ...LIMITS, max_concurrent: 1, max_delay_ms: 0 };
+  const { gate, send, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata } });
+  await send();
+  await send();
+  await gate.enter({ host: HOST, role: "metadata", maxWaitMs: 0 });
+  gate.tryEnter({ host: HOST, role: "metadata" });
+  const verdicts = eventsOf("ratelimit.shadow").map(event => "would" in event && event.would);
+  assert.deepEqual(verdicts, ["wait", "refuse", "refuse"]);
+});
+
+test("in shadow mode a weight or cost above the limit, or a unit that no limit counts, is sent", async () => {
+  const metadata = { ...LIMITS, costs: { credits: "5/DAY" } };
+  const { gate, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata } });
+  const refused = () =>
+    eventsOf("ratelimit.shadow").filter(event => "would" in event && event.would === "refuse").length;
+  for (const [request, refusals] of [
+    [{ costs: { tokens: 3 } }, 0],
+    [{ weight: 5 }, 1],
+    [{ costs: { credits: 6 } }, 2],
+  ] as const) {
+    (await gate.enter({ host: HOST, role: "metadata", maxWaitMs: Number.POSITIVE_INFINITY, ...request })).release();
+    assert.equal(refused(), refusals);
+  }
+  await assert.rejects(async () => gate.enter({ host: HOST, role: "metadata", weight: 0.5 }), RangeError);
+});

@@ -390,3 +390,29 @@ test("a call that waits for a cooldown is refused when the cooldown is extended 
   await time.advance(61_000);
   assert.match(log[1] ?? "", /^patient granted at 60/);
 });
+
+test("a listener of limits that lapse around a reload cannot break the limit, and a call that it aborts is gone", async () => {
+  const limits = { defaults: { metadata: { rates: "2/s", guard_ms: 0 } } };
+  const time = new FakeTime();
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { keptKeys: 9 });
+  const learning = gate.tryEnter({ host, role });
+  learning?.written();
+  learning?.recordResponse({ isThrottled: false, announced: [{ source: "ratelimit", limit: 1, windowUs: 1_000_000 }] });
+  learning?.release();
+  await time.advance(3_605_000);
+  const other = { host: "other.example", role, maxWaitMs: Number.POSITIVE_INFINITY } as const;
+  assert.ok(gate.tryEnter(other) && gate.tryEnter(other));
+  const aborter = new AbortController();
+  const aborted = Promise.resolve(gate.enter({ ...other, signal: aborter.signal }));
+  void gate.enter(other);
+  const granted: boolean[] = [];
+  gate.listen(event => {
+    if (event.event_type !== "limit_learned") return;
+    granted.push(gate.tryEnter(other) !== undefined);
+    aborter.abort();
+  });
+  gate.reload(limitPoliciesFrom(limits, "test"));
+  assert.equal(gate.check({ host, role }), undefined);
+  await assert.rejects(aborted, { name: "AbortError" });
+  assert.deepEqual([granted, gate.waiting], [[false], 1]);
+});

@@ -11,7 +11,7 @@ import { type KeySnapshot, keySnapshotOf } from "../limiter/key-snapshot.ts";
 import { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import { Queues } from "../limiter/queues.ts";
-import { type Refusal, refusalOf } from "../limiter/refusal.ts";
+import type { Refusal } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
@@ -26,7 +26,7 @@ import type { BreakerRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import { Admission, checkBounds, mayWaitFor } from "./admission.ts";
-import { BreakerQueue } from "./breaker-queue.ts";
+import { BreakerQueue, keyOf } from "./breaker-queue.ts";
 import type { BreakerRegistry } from "./breaker-registry.ts";
 import { GrantIssuer } from "./grant-issuer.ts";
 import { breakersOf } from "./registry-breakers.ts";
@@ -108,7 +108,10 @@ export class Gate {
     this.#waiting = new WaitingRequests({ ...parts, explainTo, explain });
   }
 
-  /** A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. */
+  /**
+   * A grant, or undefined if the request cannot start now. Never waits; `check` says when and why. If only the
+   * store can tell, it is asked in the background, and the next call can use its reply.
+   */
   tryEnter(request: EntryRequest): Grant | undefined {
     this.#checkOpen();
     const roleBudget = this.#roleBudgets.of(request);
@@ -117,6 +120,8 @@ export class Gate {
     if (!this.#admission.isFree(request, roleBudget, charge, nowUs)) {
       if (roleBudget.policy.isShadow) return this.#tryShadow(request, roleBudget, charge, nowUs);
       this.#admission.recordRefusal(roleBudget, charge);
+      if (this.#peers !== undefined && this.#admission.isFreeHere(roleBudget, charge, nowUs))
+        this.#peers.requestAhead(request, roleBudget, charge, nowUs);
       return undefined;
     }
     const permit = this.#admission.permit(request, roleBudget, charge, nowUs);
@@ -126,14 +131,15 @@ export class Gate {
   }
 
   /**
-   * Why and for how long the request would be refused now; undefined if it would be granted. Takes and counts nothing.
+   * Why and for how long the request would be refused now; undefined if it would be granted, as far as the last replies
+   * of the store say. Takes and counts nothing.
    */
   check(request: EntryRequest): Refusal | undefined {
     const roleBudget = this.#roleBudgets.of(request);
     const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
-    if (!roleBudget.policy.isShadow && !this.#admission.isFree(request, roleBudget, charge, nowUs))
-      return refusalOf(this.#admission.estimate(roleBudget, charge, nowUs), nowUs);
+    const refusal = roleBudget.policy.isShadow ? undefined : this.#admission.refusal(roleBudget, charge, nowUs);
+    if (refusal !== undefined) return refusal;
     const denial = this.#breakers?.check(request);
     return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
   }
@@ -216,7 +222,7 @@ export class Gate {
     const boundMs = leftOfBoundMs(call, roleBudget.policy.maxDelayMs);
     const explain = this.#explain;
     const explainLimit = explain && ((limit: Constraint) => explain(limit, call, roleBudget));
-    this.#admission.reportShadow(roleBudget, charge, boundMs, nowUs, explainLimit);
+    this.#admission.reportShadow(roleBudget, charge, boundMs, call.maxWaitMs !== undefined, nowUs, explainLimit);
     return this.#issueAtOnce(call, roleBudget, charge, nowUs, permit);
   }
 
@@ -353,16 +359,19 @@ export class Gate {
   /** The state of every key. Takes time proportional to their number. */
   keySnapshots(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
-    const blocked = this.#waiting.blockedByBudget();
+    const blocked = this.#waiting.blockedByKey();
+    const known = new Map(Array.from(this.#roleBudgets, roleBudget => [keyOf(roleBudget), roleBudget]));
+    // A key with blocked requests is listed, even if its budget was evicted.
+    for (const [key, { roleBudget }] of blocked) if (!known.has(key)) known.set(key, roleBudget);
     const held = new Map(ROLES.map(role => [role, this.#breakers?.holds(role) ?? []]));
-    return Array.from(this.#roleBudgets, roleBudget => {
+    return Array.from(known, ([key, roleBudget]) => {
       const estimate = this.#admission.estimateUnlessFree(roleBudget, nowUs);
       const denial = this.#breakers?.denialOfKey(roleBudget.name, roleBudget.role);
       const isBlocked = denial !== undefined && nowUs + denial.retryAfterMs * 1000 > (estimate?.readyUs ?? nowUs);
       const latest = isBlocked
         ? { readyUs: nowUs + denial.retryAfterMs * 1000, constraint: denial.constraint }
         : estimate;
-      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(roleBudget), this.#holdOf(roleBudget, held));
+      return keySnapshotOf(roleBudget, latest, nowUs, blocked.get(key)?.waiting, this.#holdOf(roleBudget, held));
     });
   }
 

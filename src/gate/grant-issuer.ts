@@ -124,7 +124,7 @@ export class GrantIssuer implements GrantOwner {
   }
 
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void {
-    if (charge.units === 0 || !this.#isRefundable(stampedUs)) return;
+    if (charge.units === 0 || !this.isRefundable(stampedUs)) return;
     const nowUs = this.#time.monotonicUs();
     for (let at: Budget | undefined = this.#roleBudgets.current(roleBudget); at; at = at.above) {
       at.refund(charge, stampedUs, nowUs);
@@ -142,10 +142,9 @@ export class GrantIssuer implements GrantOwner {
     const batch = this.#batchOf(roleBudget, generation);
     // A larger amount is charged to the current budgets. A smaller one is returned to the budgets that were charged.
     const current = this.#roleBudgets.current(roleBudget);
-    const isRefundable = stampedUs === undefined || this.#isRefundable(stampedUs);
     for (const [unit, amount] of used) {
       const more = amount - (charged.get(unit) ?? 0);
-      if (more === 0 || (more < 0 && !isRefundable)) continue;
+      if (more === 0) continue;
       const settled = more > 0 ? current : roleBudget;
       for (const at of batch?.budgets.keys() ?? (settled === undefined ? [] : [settled, ...budgetsAbove(settled)])) {
         at.settle(unit, more, stampedUs, nowUs);
@@ -158,7 +157,7 @@ export class GrantIssuer implements GrantOwner {
   }
 
   /** After a reload the budgets of a grant may count other requests in its place, so nothing is returned to them. */
-  #isRefundable(stampedUs: number): boolean {
+  isRefundable(stampedUs: number): boolean {
     return stampedUs > this.#roleBudgets.reloadedUs;
   }
 

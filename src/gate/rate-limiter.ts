@@ -63,7 +63,9 @@ export interface RateGrant extends Disposable {
   /**
    * Says what the request really used of other units than requests, `{ credits: 25 }`, once its answer is known: the
    * difference to what it was charged is returned or charged now. Later requests wait for a debt, however large it is.
-   * Units that are not named stay as they are. May be called again, also after `release()`.
+   * Units that are not named stay as they are. May be called again, also after `release()`. Nothing is returned if limits
+   * were changed since the request was written: by a reload, by an order for a total, or because the store was lost or
+   * is back.
    * @throws RangeError for an amount that is not a whole number of 0 or more, and for a unit that no limit counts
    */
   settle(costs: Readonly<Record<string, number>>): void;
@@ -147,7 +149,9 @@ export class RateLimiter {
   }
 
   /**
-   * A grant, or undefined if the request cannot be sent now. Never waits. `check` says when and why.
+   * A grant, or undefined if the request cannot be sent now. Never waits. `check` says when and why. With a store, the
+   * first call of a key is refused, because only the store knows what is free: it is asked in the background, and a call
+   * within the next second can use its reply. `acquire` with `maxWaitMs: 0` waits for that reply.
    * Throws only for a bad option (TypeError, RangeError).
    */
   tryAcquire(request: ImmediateRequest): RateGrant | undefined {
@@ -155,7 +159,8 @@ export class RateLimiter {
   }
 
   /**
-   * Which limit would refuse the request now, and for how long; undefined if `tryAcquire` would grant it.
+   * Which limit would refuse the request now, and for how long; undefined if `tryAcquire` would grant it. With a store,
+   * it answers by the limits of this process and the last reply of the store.
    * Takes nothing, counts nothing and emits no event.
    */
   check(request: ImmediateRequest): Refusal | undefined {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gateOf, host, roleLimits } from "../../test/limiter/kit.ts";
+import { storeWith } from "../../test/sharing/store-with.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../errors.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -283,6 +284,49 @@ test("with a store a call with maxWaitMs 0 is decided by the store, however slow
     [first[0]?.retryAfterMs, second[0]?.retryAfterMs].map(ms => ms === undefined),
     [true, false],
   );
+});
+
+/** A store that takes 20 ms for each reply. */
+function slowStore(time: FakeTime): Store {
+  const member = new MemoryStore(time).member("p");
+  return storeWith(member, {
+    exchange: (...about) => time.sleep(20).then(() => member.exchange(...about)),
+    change: (name, step) => time.sleep(20).then(() => member.change(name, step)),
+  });
+}
+
+test("a call that a reload moves to a busier budget while it waits for the store is decided by the store", async () => {
+  const time = new FakeTime();
+  const enter = recorderOf(time);
+  const metadata = { rates: "99/s", guard_ms: 0 };
+  const pair = (...members: string[]) =>
+    limitPoliciesFrom({ defaults: { metadata }, services: { pair: { members, metadata } } }, "test");
+  const gate = new Gate(pair("b.example"), time, { store: slowStore(time) });
+  for (let call = 0; call < 5; call += 1) {
+    enter(gate, { host: "b.example" });
+    await time.advance(500);
+  }
+  const moved = enter(gate, { maxWaitMs: 5 });
+  await time.advance(2);
+  gate.reload(pair("b.example", host));
+  await time.advance(100);
+  assert.equal(moved.length, 1);
+  assert.equal(moved[0]?.retryAfterMs, undefined);
+});
+
+test("with a slow store a call with maxWaitMs 0 leases its slots, units and costs one after the other", async () => {
+  const time = new FakeTime();
+  const store = slowStore(time);
+  const metadata = { rates: "2/HOUR", costs: { credits: "2/HOUR" }, max_concurrent: 1, shared: true };
+  const policies = limitPoliciesFrom(
+    { hosts: { [host]: { metadata, total: { max_concurrent: 1, shared: true } } } },
+    "test",
+  );
+  const gate = new Gate(policies, time, { store });
+  const [first] = [recorderOf(time)(gate, { maxWaitMs: 0 }), await time.advance(200)];
+  assert.deepEqual(first, [{ atMs: 80 }]);
+  const [second] = [recorderOf(time)(gate, { maxWaitMs: 0, costs: { credits: 2 } }), await time.advance(200)];
+  assert.ok((second[0]?.retryAfterMs ?? 0) > 3_500_000);
 });
 
 const CIRCUIT = { fail_max: 1, reset_timeout_s: 1 };

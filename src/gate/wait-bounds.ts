@@ -51,9 +51,9 @@ export class WaitBounds {
   /** The request has arrived: its own bound ends its wait, whatever it waits for. */
   watch(waiter: Waiter): void {
     const { peers } = this.#deps;
-    const { roleBudget, ownBoundUs, arrivedUs } = waiter;
+    const { roleBudget, charge, ownBoundUs, arrivedUs } = waiter;
     this.#newest = waiter.number;
-    waiter.lastStoreRequest = (peers?.requestCount(roleBudget) ?? 0) + 1;
+    waiter.lastStoreRequest = peers?.lastRequestFor(roleBudget, charge) ?? 0;
     if (ownBoundUs < Number.POSITIVE_INFINITY) this.#checkBoundIn(waiter, (ownBoundUs - arrivedUs) / 1000);
   }
 

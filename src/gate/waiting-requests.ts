@@ -19,7 +19,7 @@ import type { Peers } from "../sharing/peers.ts";
 import type { Time } from "../time/time.ts";
 import { onAbort } from "./abort-watch.ts";
 import { type Admission, mayWaitFor } from "./admission.ts";
-import type { BreakerQueue } from "./breaker-queue.ts";
+import type { BlockedKey, BreakerQueue } from "./breaker-queue.ts";
 import { GateQueues } from "./gate-queues.ts";
 import type { GrantIssuer } from "./grant-issuer.ts";
 import { LimitOrders } from "./limit-orders.ts";
@@ -73,9 +73,9 @@ export class WaitingRequests {
     return this.#gateQueues.size;
   }
 
-  /** The requests of each budget that wait for an open circuit or a cooldown. */
-  blockedByBudget(): ReadonlyMap<RoleBudget, number> {
-    return this.#gateQueues.blockedByBudget();
+  /** The requests of each key that wait for an open circuit or a cooldown. */
+  blockedByKey(): ReadonlyMap<string, BlockedKey> {
+    return this.#gateQueues.blockedByKey();
   }
 
   /**
@@ -234,7 +234,8 @@ export class WaitingRequests {
       return false;
     }
     const explainLimit = explain && ((limit: Constraint) => explain(limit, call, roleBudget));
-    if (roleBudget.policy.isShadow) admission.reportShadow(roleBudget, charge, waiter.boundMs, nowUs, explainLimit);
+    if (roleBudget.policy.isShadow)
+      admission.reportShadow(roleBudget, charge, waiter.boundMs, waiter.hasOwnBound, nowUs, explainLimit);
     const wait = new QueuedWait(waiter, nowUs, explainLimit);
     const grant = issuer.issue(call, roleBudget, charge, nowUs, wait, permit);
     // A listener of the limiter may have aborted it.

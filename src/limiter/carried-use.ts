@@ -28,7 +28,7 @@ export class CarriedUse {
    */
   created(roleBudget: RoleBudget, nowUs: number): void {
     const { name, role } = roleBudget;
-    const former = this.history.of(name, role, nowUs);
+    const former = this.history.take(name, role, nowUs);
     if (former !== undefined) roleBudget.absorb([former]);
     const divided = this.#divided.ofPartition(name, role);
     if (divided === undefined) return;
@@ -46,8 +46,9 @@ export class CarriedUse {
   countAgain(roleBudgets: readonly RoleBudget[], reloaded: Omit<Reloaded, "dividedAt">): void {
     const { before, now, nowUs } = reloaded;
     const all: Reloaded = { ...reloaded, dividedAt: (route, role) => this.#divided.at(route, role) };
-    const senders = [...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)];
-    this.#report(countAgain(senders, all));
+    // A budget that this reload has removed is in the history too.
+    const senders = new Set([...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)]);
+    this.#report(countAgain([...senders], all));
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(
@@ -69,8 +70,8 @@ export class CarriedUse {
 }
 
 /**
- * Whether other budgets count the units of this budget after a reload has removed it. False for a service that has only
- * suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
+ * Whether other budgets count the units of this budget after a reload has removed it. True for a service with at least
+ * one member that is not a suffix. False for one that has only suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
  * service comes back.
  */
 export function isCountedElsewhere(before: LimitPolicies, name: string, role: Role): boolean {

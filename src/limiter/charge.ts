@@ -29,19 +29,20 @@ export function isSameCharge(one: Charge, other: Charge): boolean {
 
 /**
  * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
- * If the budgets count no unit, costs have no effect, as a weight has none without rates. If the budgets count units,
- * but not a unit that the caller names, the name is probably mistyped: throws a RangeError. `keyText` names the key in
- * that message.
+ * If the budgets limit no unit, costs have no effect, as a weight has none without rates. If the budgets limit units,
+ * but do not count a unit that the caller names, the name is probably mistyped: throws a RangeError. `keyText` names the
+ * key in that message.
  */
 export function costsOf(
   counted: readonly string[],
+  limited: readonly string[],
   given: Readonly<Record<string, number>>,
   callCosts: Readonly<Record<string, number>>,
   keyText: string,
 ): Costs | undefined {
   for (const [unit, amount] of Object.entries(given)) {
     checkAmount(unit, amount);
-    if (counted.length > 0 && !counted.includes(unit)) throw unknownUnit(unit, counted, keyText);
+    if (limited.length > 0 && !counted.includes(unit)) throw unknownUnit(unit, limited, keyText);
   }
   if (counted.length === 0) return undefined;
   return new Map(counted.map(unit => [unit, amountOf(given, unit) ?? amountOf(callCosts, unit) ?? 1]));
@@ -61,6 +62,11 @@ export function actualCosts(charged: Costs, given: Readonly<Record<string, numbe
 /** What was used beyond the charged amounts. */
 export function costsBeyond(charged: Costs, used: Costs): Costs {
   return new Map(Array.from(used, ([unit, amount]) => [unit, Math.max(0, amount - (charged.get(unit) ?? 0))]));
+}
+
+/** The larger amount of each unit. */
+export function greaterCosts(one: Costs, other: Costs): Costs {
+  return new Map(Array.from(one, ([unit, amount]) => [unit, Math.max(amount, other.get(unit) ?? 0)]));
 }
 
 function amountOf(amounts: Readonly<Record<string, number>>, unit: string): number | undefined {

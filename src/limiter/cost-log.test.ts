@@ -198,3 +198,14 @@ test("limits on money are exact to the millionth, up to a million in a window", 
   assert.ok(limiter.tryAcquire({ host, costs: { usd_micros: 999_999_999_999 } }));
   assert.equal(limiter.tryAcquire({ host, costs: { usd_micros: 2 } }), undefined);
 });
+
+test("a removed limit on costs no longer decides which units a request may name", () => {
+  const costs = (units: object) => costLimits({ costs: units });
+  const { gate, enterNow } = gateOf(costs({ credits: "9/DAY" }));
+  enterNow().release();
+  gate.reload(limitPoliciesFrom(costs({}), "test"));
+  enterNow({ costs: { tokens: 3 } }).release();
+  gate.reload(limitPoliciesFrom(costs({ pages: "9/DAY" }), "test"));
+  assert.throws(() => enterNow({ costs: { tokens: 3 } }), /did you mean|its limits count pages/);
+  enterNow({ costs: { credits: 3 } }).release();
+});

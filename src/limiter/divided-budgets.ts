@@ -33,8 +33,8 @@ export class DividedBudgets {
   takeAll(nowUs: number): readonly FormerBudget[] {
     const divided = [...this.#byKey.values()].filter(isKept(nowUs));
     this.#byKey.clear();
-    return divided.map(({ name, role, log, windows, costLogs }) => ({
-      ...{ name, role, log, windows, costLogs },
+    return divided.map(({ name, role, log, windows, costLogs, holdUntilUs }) => ({
+      ...{ name, role, log, windows, costLogs, holdUntilUs },
       isDivided: true,
     }));
   }

@@ -81,6 +81,25 @@ test("a slow answer keeps the next request for a twentieth of the window at most
   assert.equal(lastMs, 1025 + 52);
 });
 
+test("a request whose own bound ends before a slow answer is sent without it", async () => {
+  const { gate, time, log, pass } = gateOf({ hosts: { [host]: { metadata: { rates: "5/s", guard_ms: 0 } } } });
+  const enter = async (maxWaitMs: number) => {
+    const grant = await gate.enter({ host, role, maxWaitMs });
+    grant.written();
+    log.push(time.monotonicUs() / 1000);
+    return grant;
+  };
+  for (let call = 0; call < 5; call += 1) {
+    const grant = await enter(0);
+    grant.recordResponse({ isThrottled: false });
+    grant.release();
+  }
+  for (const maxWaitMs of [1040, 1040, 1050]) void enter(maxWaitMs);
+  void pass({ maxWaitMs: 1051 });
+  await time.advance(1100);
+  assert.deepEqual(log.slice(5), [1000, 1000, 1000, 1050]);
+});
+
 test("without recorded responses requests are sent as soon as the windows allow", async () => {
   const { gate, time, log, pass } = gateOf(rateOf({ limit: 4, windowMs: 1000, requests: 0, phaseMs: 0, answerMs: 0 }));
   const grants = Array.from({ length: 8 }, () => pass());

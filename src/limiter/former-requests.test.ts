@@ -137,3 +137,12 @@ test("the costs of a request in flight count where it is counted after a reload,
   await time.advance(1);
   enterNow({ partition: "b", costs: { credits: 10 } }).release();
 });
+
+test("requests in flight of a partition and of the limits in between count in the partition that comes back", () => {
+  const { gate, enterNow, refusal } = gateOf(divided());
+  enterNow({ partition: "a" });
+  reload(gate, common());
+  enterNow({ partition: "a" });
+  reload(gate, divided());
+  assert.equal(refusal({ partition: "a" }).retryAfterMs, 1000);
+});

@@ -40,7 +40,9 @@ export class FormerRequests {
   /** Counts the requests in flight in the budgets of the new limits. */
   countAgain(reloaded: Reloaded): TakenOver[] {
     const partitionsOf = partitionsByName(reloaded);
-    return [...this.#batches].flatMap(batch => {
+    // Common budgets first: a partition that a later batch creates counts the requests of `dividedAt` at that time.
+    const commonFirst = [...this.#batches].sort((a, b) => Number(a.partition !== "") - Number(b.partition !== ""));
+    return commonFirst.flatMap(batch => {
       const budgets = budgetsOf(batch, reloaded, partitionsOf);
       batch.countIn(budgets);
       return batch.unknownToStore(budgets);

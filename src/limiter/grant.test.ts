@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gateOf, host, limiterOf, metadataLimits, role, roleLimits } from "../../test/limiter/kit.ts";
+import { gateOf, host, keyOf, limiterOf, metadataLimits, role, roleLimits } from "../../test/limiter/kit.ts";
 import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
@@ -102,4 +102,23 @@ test("a grant of acquire that was not used can be given back until it is release
   await time.advance(600);
   assert.ok(limiter.tryAcquire({ host }));
   assert.equal(limiter.check({ host })?.retryAfterMs, 400, "the unit of 400 ms is still in the window");
+});
+
+test("amounts that are settled several times after a reload count the largest of them once", async () => {
+  const limits = { hosts: { [host]: { metadata: { rates: "9/s", costs: { credits: "200/DAY" } } } } };
+  const { limiter, time } = limiterOf(limits);
+  const used = () => keyOf(limiter).windows.find(({ unit }) => unit === "credits")?.used;
+  const grant = await limiter.acquire({ host, costs: { credits: 85 } });
+  await time.advance(10);
+  limiter.reload(limits);
+  await time.advance(10);
+  for (const [credits, counted] of [
+    [40, 85],
+    [85, 85],
+    [40, 85],
+    [90, 90],
+  ] as const) {
+    grant.settle({ credits });
+    assert.equal(used(), counted);
+  }
 });

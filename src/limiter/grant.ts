@@ -2,7 +2,7 @@ import type { CallResult } from "../core/breaker/call-result.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { Constraint } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import { actualCosts, type Charge, type Costs, costsBeyond, NO_CHARGE, NO_COSTS } from "./charge.ts";
+import { actualCosts, type Charge, type Costs, costsBeyond, greaterCosts, NO_CHARGE, NO_COSTS } from "./charge.ts";
 import type { GrantedWait } from "./granted-wait.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
@@ -36,6 +36,8 @@ export interface GrantOwner {
   stamp(roleBudget: RoleBudget, generation: number, charge: Charge, grantedUs: number): number;
   /** Nothing of the request was written. */
   giveBack(roleBudget: RoleBudget, generation: number, charge: Charge): void;
+  /** Whether the budgets can return costs and units of a request that counts since `stampedUs`. */
+  isRefundable(stampedUs: number): boolean;
   /** The same for a request that counts since `stampedUs`. */
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void;
   /** Reports to the peers what a request used of the costs that were leased for it. */
@@ -62,7 +64,10 @@ export class Grant implements Disposable {
   readonly #owner: GrantOwner;
   readonly #roleBudget: RoleBudget;
   readonly #generation: number;
+  /** What the budgets count. */
   #charge: Charge;
+  /** What the request really used, as last said; undefined if nothing was said. */
+  #usedCosts: Costs | undefined = undefined;
   readonly #permit: GrantPermit | undefined;
   /** When it was granted; once it is stamped, the time of the stamp. */
   #atUs: number;
@@ -199,21 +204,24 @@ export class Grant implements Disposable {
   }
 
   /**
-   * Says what the request really used, `{ credits: 25 }`: the difference is returned or charged now. Units that it does
-   * not name stay as they are. It may be called again when more is known; where no limit counts costs it has no effect.
+   * Says what the request really used, `{ credits: 25 }`: the difference is charged now, or returned unless the limits
+   * were changed since the request was written. Units that it does not name stay as they are. It may be called again when more is known; where no limit counts costs it has no effect.
    * Throws a RangeError for an amount that is not a whole number of 0 or more, and for a unit that no limit counts.
    */
   settle(used: Readonly<Record<string, number>>): void {
     const { units, costs } = this.#charge;
     if (costs === undefined) return;
-    const actual = actualCosts(costs, used, `${this.host} (${this.role})`);
-    this.#charge = { units, costs: actual };
+    const before = this.#usedCosts ?? costs;
+    const actual = actualCosts(before, used, `${this.host} (${this.role})`);
     const isStamped = this.#state !== "granted" && this.#state !== "unstamped";
+    const counted = isStamped && !this.#owner.isRefundable(this.#atUs) ? greaterCosts(costs, actual) : actual;
+    this.#usedCosts = actual;
+    this.#charge = { units, costs: counted };
     // Costs that were reported as used cannot be returned any more, but more can be added.
     if (isStamped && this.#leasedCosts === undefined)
-      this.#owner.reportCosts(this.#roleBudget, NO_COSTS, costsBeyond(costs, actual));
+      this.#owner.reportCosts(this.#roleBudget, NO_COSTS, costsBeyond(before, actual));
     else if (isStamped) this.#reportCosts(actual);
-    this.#owner.settle(this.#roleBudget, this.#generation, costs, actual, isStamped ? this.#atUs : undefined);
+    this.#owner.settle(this.#roleBudget, this.#generation, costs, counted, isStamped ? this.#atUs : undefined);
   }
 
   /** Reports the costs of the request once: the real ones if they are known, else those that it was charged. */

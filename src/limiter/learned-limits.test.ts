@@ -10,7 +10,10 @@ import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
+import { LearnedLimits } from "./learned-limits.ts";
+import { LimiterEmitter } from "./limiter-emitter.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
+import { RoleBudgets } from "./role-budgets.ts";
 
 const host = "api.example.org";
 const role = "metadata";
@@ -765,4 +768,27 @@ test("whatever is announced and when, no learned limit is exceeded, and every re
     ),
     { numRuns: 3000 },
   );
+});
+
+test("while the store is away a process has its share of the learned limits too, whenever they were learned", () => {
+  for (const order of ["learned first", "divided first"]) {
+    const budgets = new RoleBudgets(
+      limitPoliciesFrom(limitsOf({ rates: "20/SECOND" }), "test"),
+      new FakeTime(),
+      new LimiterEmitter(),
+    );
+    const budget = budgets.forHost(host, role);
+    if (order === "divided first") budgets.share(4);
+    const learned = new LearnedLimits(budget.configured);
+    const changes = learned.apply(rates("8/SECOND"), true, 0);
+    assert.deepEqual(changes, [{ what: "rate", old: "20/SECOND", new: "8/SECOND", source: "ratelimit" }]);
+    budget.learn(learned, budgets.aimd);
+    if (order === "learned first") budgets.share(4);
+    assert.deepEqual([budget.windows[0]?.limit, budget.claimedWindows[0]?.limit], [2, 8]);
+    budgets.share(9);
+    assert.ok(budget.exceedsOwnShare({ units: 1, costs: undefined }), "8 is less than one unit for each process");
+    budgets.share(1);
+    assert.deepEqual(budget.policy.labels, ["8/SECOND"]);
+    assert.deepEqual(learned.lapse(), [{ what: "rate", old: "8/SECOND", new: "20/SECOND", source: "lapsed" }]);
+  }
 });

@@ -1,6 +1,7 @@
 import { formatRates, type Rate } from "../core/limits/rate.ts";
 import type { AnnouncedLimit } from "../core/limits/ratelimit-fields.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
+import { dividedPolicy } from "../policy/limits-share.ts";
 import type { PacedPolicy } from "./pace.ts";
 import { tightenedPolicy, tightest } from "./tightened-policy.ts";
 
@@ -59,11 +60,24 @@ export class LearnedLimits {
     return changes;
   }
 
-  /** The policy tightened by the learned limits: the limits in force. */
+  /**
+   * The policy tightened by the learned limits: the limits in force. The server counts the requests of all processes, so
+   * a share of the policy has the same share of the learned limits.
+   */
   overlay(base: RoleBudgetPolicy): RoleBudgetPolicy & PacedPolicy {
     this.base = base;
-    const tightened = tightenedPolicy(base, this.#rates);
-    return Object.freeze({ ...tightened, maxConcurrent: Math.min(base.maxConcurrent, this.#maxConcurrent) });
+    const tightened = this.#tightened();
+    return base.undivided === undefined ? tightened : dividedPolicy(tightened, base.processes ?? 1);
+  }
+
+  /** The configured limits of all processes together. */
+  get #full(): RoleBudgetPolicy {
+    return (this.base.undivided as RoleBudgetPolicy | undefined) ?? this.base;
+  }
+
+  #tightened(): RoleBudgetPolicy & PacedPolicy {
+    const tightened = tightenedPolicy(this.#full, this.#rates);
+    return Object.freeze({ ...tightened, maxConcurrent: Math.min(this.#full.maxConcurrent, this.#maxConcurrent) });
   }
 
   isLapsed(nowUs: number): boolean {
@@ -72,17 +86,18 @@ export class LearnedLimits {
 
   /** The changes that dropping all learned limits makes. */
   lapse(): readonly LearnedChange[] {
-    const { rates, maxConcurrent } = this.overlay(this.base);
-    const learned = rates.filter((rate, index) => rate !== this.base.rates[index]);
+    const full = this.#full;
+    const { rates, maxConcurrent } = this.#tightened();
+    const learned = rates.filter((rate, index) => rate !== full.rates[index]);
     const changes: LearnedChange[] = learned.map(rate => {
-      const policy = tightest(this.base.rates, rate.windowUs);
+      const policy = tightest(full.rates, rate.windowUs);
       return { what: "rate", old: rateText(rate), new: rateText(policy), source: "lapsed" };
     });
-    if (maxConcurrent < this.base.maxConcurrent) {
+    if (maxConcurrent < full.maxConcurrent) {
       changes.push({
         what: "concurrency",
         old: slotsText(maxConcurrent),
-        new: slotsText(this.base.maxConcurrent),
+        new: slotsText(full.maxConcurrent),
         source: "lapsed",
       });
     }
@@ -93,12 +108,12 @@ export class LearnedLimits {
   #applyRate(rate: Rate, hasUnchangedRates: boolean, nowUs: number): string | undefined {
     const known = tightest(this.#rates, rate.windowUs);
     if (known !== undefined && rate.limit <= known.limit) this.#announcedUs = nowUs;
-    const inForce = tightest([...this.#rates, ...this.base.rates], rate.windowUs);
+    const inForce = tightest([...this.#rates, ...this.#full.rates], rate.windowUs);
     if (inForce !== undefined && inForce.limit <= rate.limit) return undefined;
     if (inForce === undefined) {
       // Only windows of the policy may imply the announced limit. Requests sent before another limit was learned did
       // not keep that limit, so their sum could exceed this one.
-      if (hasUnchangedRates && isImplied(rate, this.base.rates)) return undefined;
+      if (hasUnchangedRates && isImplied(rate, this.#full.rates)) return undefined;
       if (this.#rates.length >= WINDOWS_MAX) return undefined;
     }
     this.#rates = [...this.#rates.filter(other => other !== known), rate];
@@ -108,7 +123,7 @@ export class LearnedLimits {
 
   #applyConcurrency(concurrency: number, nowUs: number): string | undefined {
     if (concurrency <= this.#maxConcurrent && this.#maxConcurrent < Number.POSITIVE_INFINITY) this.#announcedUs = nowUs;
-    const inForce = Math.min(this.#maxConcurrent, this.base.maxConcurrent);
+    const inForce = Math.min(this.#maxConcurrent, this.#full.maxConcurrent);
     if (inForce <= concurrency) return undefined;
     this.#maxConcurrent = concurrency;
     this.#announcedUs = nowUs;

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gateOf, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../../test/limiter/kit.ts";
+import { gateOf, hasKey, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../../test/limiter/kit.ts";
 import { MAX_GUARD_US } from "../core/limits/guard.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { LimiterEmitter } from "./limiter-emitter.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
 import { Pace } from "./pace.ts";
+import { RoleBudgets } from "./role-budgets.ts";
 
 const S = 1_000_000;
 const aimd = {
@@ -418,4 +420,44 @@ test("a host switches AIMD on or off for itself, whatever the policy says for ev
       isOn ? [0.8, 1] : [1, 0.8],
     );
   }
+});
+
+test("a key that is smooth by policy keeps its spacing after a 429: of a service and its host, and as a share", () => {
+  const smooth = (rates: string) => ({ metadata: { rates, shape: "smooth" as const } });
+  const limits = limitPoliciesFrom(
+    { services: { s: { per_host: true, ...smooth("10/s") } }, hosts: { [host]: smooth("100/m") } },
+    "test",
+  );
+  for (const processes of [1, 4]) {
+    const budgets = new RoleBudgets(limits, new FakeTime(), new LimiterEmitter());
+    const budget = budgets.forService("s", "metadata", host);
+    budgets.share(processes);
+    const { spacingUs } = budget;
+    budget.pace = new Pace(budget.policy, budgets.aimd, 0);
+    assert.deepEqual([spacingUs, budget.spacingUs], [612_245 * processes, 612_245 * processes]);
+  }
+});
+
+test("a key with one 429 is forgotten once its guard would be narrow again", async () => {
+  const { limiter, time, visit } = limiterOf(metadataLimits({ rates: "10/s", guard_ms: 25 }));
+  limiter.record429({ host });
+  await time.advance(3_599_000);
+  visit(20);
+  assert.ok(hasKey(limiter));
+  await time.advance(36_000_000);
+  visit(50);
+  assert.equal(hasKey(limiter), false);
+});
+
+test("max_multiplier below 1 applies from the first request if only the host adapts, and to known keys after a reload", () => {
+  const metadata = { rates: "10/s", guard_ms: 0 };
+  const adaptive = (enabled: boolean) => ({ aimd: { enabled, max_multiplier: 0.5 } });
+  const { limiter } = limiterOf({ ...adaptive(false), hosts: { [host]: { aimd: true, metadata } } });
+  limiter.tryAcquire({ host });
+  assert.equal(keyOf(limiter).multiplier, 0.5);
+  const later = limiterOf({ hosts: { [host]: { metadata } } }).limiter;
+  later.tryAcquire({ host });
+  assert.equal(keyOf(later).multiplier, 1);
+  later.reload({ ...adaptive(true), hosts: { [host]: { metadata } } });
+  assert.equal(keyOf(later).multiplier, 0.5);
 });

@@ -5,6 +5,7 @@ import type { BudgetPolicy } from "../policy/budget-policy.ts";
 
 /** A policy, with the spacing of a smooth key if it does not follow from the rates alone. */
 export interface PacedPolicy extends BudgetPolicy {
+  /** Of all processes together, also in a share of the policy. */
   readonly evenUs?: number | undefined;
 }
 
@@ -71,9 +72,16 @@ export class Pace {
     if (this.multiplier !== 1) this.#rebuild();
   }
 
+  /** Whether a key with this policy is slower than its rates from the first request on (`max_multiplier` below 1). */
+  static isSlowFromStart(policy: PacedPolicy, aimd: AimdPolicy): boolean {
+    return startMultiplier(aimdOf(policy, aimd)) !== 1;
+  }
+
   get spacingUs(): number {
-    const { rates, evenUs = evenSpacingUs(rates) } = this.#policy;
-    return this.isSmooth ? Math.ceil(evenUs / this.multiplier) : 0;
+    if (!this.isSmooth) return 0;
+    const { rates, spacingUs, evenUs, processes = 1 } = this.#policy;
+    const learnedUs = evenUs === undefined ? evenSpacingUs(rates) : evenUs * processes;
+    return Math.ceil((spacingUs > 0 ? spacingUs : learnedUs) / this.multiplier);
   }
 
   /** Applies another policy and keeps what was learned. The guard is never narrower than the policy's. */
@@ -129,7 +137,7 @@ export class Pace {
   isNeutral(nowUs: number): boolean {
     const isAsPolicy =
       this.multiplier === startMultiplier(this.#aimd) &&
-      this.guardUs === this.#policy.guardUs &&
+      decayedGuardUs(this.guardUs, this.#policy.guardUs, nowUs - this.#calmSinceUs) === this.#policy.guardUs &&
       (this.isSmooth || this.#unexplainedAt(nowUs) === 0) &&
       this.isSmooth === this.#policy.spacingUs > 0;
     const isNotCounting = this.#calls === 0 || nowUs - this.#countingSinceUs >= this.#aimd.windowUs;

@@ -107,3 +107,37 @@ test("a budget that was forgotten before a reload is counted once, however many 
   for (let times = 0; times < 3; times += 1) reload(gate, rates({ rates: "4/HOUR" }));
   assert.equal(burst(gate), 3);
 });
+
+test("a hold follows its key through reloads: to a service and back, to partitions and back", async () => {
+  const service: RatelimitsOptions = { services: { pair: { members: [host], metadata: METADATA } } };
+  for (const [before, between] of [
+    [common, service],
+    [common, divided],
+    [divided, common],
+  ] as const)
+    for (const sent of [0, 1]) {
+      const { gate, time, enterNow, refusal } = gateOf(before);
+      const partition = before === divided ? undefined : "a";
+      for (let call = 0; call < sent; call += 1) enterNow({ partition }).release();
+      gate.hold(host, "metadata", 90_000);
+      await time.advance(10_000);
+      for (const [limits, leftMs] of [
+        [between, 80_000],
+        [before, 70_000],
+      ] as const) {
+        reload(gate, limits);
+        const { retryAfterMs, constraint } = refusal({ partition });
+        assert.deepEqual([retryAfterMs, constraint.kind], [leftMs, "cooldown"]);
+        await time.advance(10_000);
+      }
+    }
+});
+
+test("a hold of one role does not hold the total that a reload adds", () => {
+  const { gate, enterNow, refusal } = gateOf(common);
+  enterNow().release();
+  gate.hold(host, "metadata", 90_000);
+  reload(gate, { hosts: { [host]: { metadata: METADATA, total: { rates: "9/s" } } } });
+  assert.equal(refusal().retryAfterMs, 90_000);
+  enterNow({ role: "artifact" }).release();
+});

@@ -1,5 +1,6 @@
 /** Requests that were sent before a reload count in every budget that would apply to them now (law L1). */
 import { WindowLog } from "../core/limits/window-log.ts";
+import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import type { LimitPolicies, RequestPlace, Route } from "../policy/limit-policies.ts";
 import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
@@ -31,7 +32,10 @@ export interface Reloaded {
   readonly nowUs: number;
 }
 
-/** The budgets of the partitions by common name and role. Those that are created later are not in it. */
+/**
+ * The budgets of the partitions by common name and role. Those that are created later are not in it: they count the units
+ * that `dividedAt` holds when they are created.
+ */
 export function partitionsByName({ partitions }: Reloaded): (name: string, role: Role) => readonly RoleBudget[] {
   const byKey = Map.groupBy(partitions(), ({ name, role }) => `${role} ${nameWithoutPartition(name)}`);
   return (name, role) => byKey.get(`${role} ${name}`) ?? [];
@@ -71,8 +75,8 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   // Common budgets first: budgetAt may create a partition, which counts the units that dividedAt holds at that time.
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
-    const { name, role, log, isDivided = false } = sender;
-    if (log.written === 0) continue;
+    const { name, role, log, holdUntilUs = 0, isDivided = false } = sender;
+    if (log.written === 0 && holdUntilUs <= nowUs) continue;
     const former = before.routeByName(name, role);
     const counted = new Map(former?.above.map(total => [total.name, total.policy]));
     /** Several members of a service have one route. */
@@ -83,10 +87,18 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
       const route = routeAt(place, role, partition, now);
       if (handledNames.has(route.name)) continue;
       handledNames.add(route.name);
-      const roleBudget = budgetAt(route, role);
       const isNew = route.name !== name;
+      const isDividedNow = mayHavePartition && route.roleBudget.isPerPartition;
+      // A key that was forgotten stays so: if it is used again, it counts what it has sent.
+      if (
+        !isNew &&
+        !isDividedNow &&
+        route.above.every(({ name: total, policy }) => isCounted(policy, counted.get(total)))
+      )
+        continue;
+      const roleBudget = budgetAt(route, role);
       const absorbers = isNew && !isDivided ? [roleBudget] : [];
-      if (mayHavePartition && route.roleBudget.isPerPartition) {
+      if (isDividedNow) {
         // If the limits were divided before, the partitions of this name have counted these units already.
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);
@@ -114,6 +126,11 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   }
   for (const [cost, sources] of inCosts) cost.absorb([...sources]);
   return takenOver;
+}
+
+/** Whether a total that has counted requests by the policy `by` has counted each unit of its new policy. */
+function isCounted(policy: BudgetPolicy, by: BudgetPolicy | undefined): boolean {
+  return by !== undefined && policy.costs.every(({ unit }) => by.costs.some(cost => cost.unit === unit));
 }
 
 /** The most units of these senders that count in a window of the budget. */

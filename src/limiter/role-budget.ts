@@ -2,13 +2,13 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
-import { Budget, storeAwayConstraint } from "./budget.ts";
+import { Budget, budgetsAbove, storeAwayConstraint } from "./budget.ts";
 import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import { FirstWindows, shortestWindow } from "./first-windows.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
-import type { SentUnits } from "./sent-history.ts";
+import type { FormerBudget } from "./sent-history.ts";
 import type { UnitLease } from "./unit-lease.ts";
 
 /** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
@@ -85,6 +85,16 @@ export class RoleBudget extends Budget {
     if (this.policy.undivided === undefined) return false;
     for (let at: Budget | undefined = this; at; at = at.above) if (at.exceedsOwnShare(charge)) return true;
     return false;
+  }
+
+  /** Whether requests wait, or leases are kept for the next call that does not wait. */
+  needsLeases(nowUs: number): boolean {
+    return this.waiting > 0 || this.isTriedAgain(nowUs);
+  }
+
+  /** Whether leases are kept for the next call that does not wait. */
+  isTriedAgain(nowUs: number): boolean {
+    return this.unitLease !== undefined && this.unitLease.keptUntilUs > nowUs;
   }
 
   /** Whether no request waits for it and a new budget would behave the same (law L11). */
@@ -215,14 +225,21 @@ export class RoleBudget extends Budget {
 
   #costsOf(given: Readonly<Record<string, number>>): Costs | undefined {
     const counted = this.costLogs.map(({ unit }) => unit);
-    return costsOf(counted, given, this.policy.callCosts, `${this.name} (${this.role})`);
+    // In shadow mode no request is refused, whatever it names.
+    const limited = this.policy.isShadow
+      ? []
+      : [this, ...budgetsAbove(this)].flatMap(({ policy }) => policy.costs.map(({ unit }) => unit));
+    return costsOf(counted, limited, given, this.policy.callCosts, `${this.name} (${this.role})`);
   }
 
-  /** Throws a RangeError for a charge that is invalid, or larger than the limit of a window that applies (law L6). */
+  /**
+   * Throws a RangeError for a charge that is invalid, or larger than the limit of a window that applies (law L6). Shadow
+   * mode refuses no charge for its size.
+   */
   checkCharge(charge: Charge): void {
     if (!Number.isSafeInteger(charge.units) || charge.units < 1)
       throw new RangeError(`weight must be an integer of at least 1, got ${charge.units}`);
-    const error = this.impossibleCharge(charge);
+    const error = this.policy.isShadow ? undefined : this.impossibleCharge(charge);
     if (error !== undefined) throw error;
   }
 
@@ -245,9 +262,15 @@ export class RoleBudget extends Budget {
     return undefined;
   }
 
-  /** Also counts units that it does not limit: a later reload may move them under a limit. */
-  override absorb(sent: readonly SentUnits[]): void {
-    for (const { costLogs } of sent) this.track(costLogs);
+  /**
+   * Also counts units that it does not limit: a later reload may move them under a limit. Of several holds the latest end
+   * counts. A total takes over no hold, because its other roles are not held.
+   */
+  override absorb(sent: readonly FormerBudget[]): void {
+    for (const { costLogs, holdUntilUs = 0 } of sent) {
+      this.track(costLogs);
+      this.holdUntilUs = Math.max(this.holdUntilUs, holdUntilUs);
+    }
     super.absorb(sent);
   }
 

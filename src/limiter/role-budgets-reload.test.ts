@@ -5,6 +5,8 @@ import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
+import { LimiterEmitter } from "./limiter-emitter.ts";
+import { RoleBudgets } from "./role-budgets.ts";
 
 const slow = metadataLimits({ rates: "2/s", max_delay_ms: 60_000 });
 
@@ -198,3 +200,16 @@ function totalLimits(rates: string | undefined) {
   const metadata = { rates: "100/s", guard_ms: 0 };
   return { hosts: { [host]: rates === undefined ? { metadata } : { metadata, total: { rates, guard_ms: 0 } } } };
 }
+
+test("with a store only a total that the reload has added is held until all processes have reported", async () => {
+  const time = new FakeTime();
+  const limits = (total: string | undefined) => limitPoliciesFrom(totalLimits(total), "test");
+  const budgets = new RoleBudgets(limits("9/s"), time, new LimiterEmitter());
+  budgets.isShared = true;
+  await time.advance(60_000);
+  budgets.reload(limits("9/s"));
+  assert.equal(budgets.forHost(host, "metadata").above?.holdUntilUs, 0);
+  budgets.reload(limits(undefined));
+  budgets.reload(limits("9/s"));
+  assert.equal(budgets.forHost(host, "metadata").above?.holdUntilUs, time.monotonicUs() + 1_600_000);
+});

@@ -30,6 +30,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #inForce: LimitsInForce;
   /** When the limits last changed. Units that were charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
+  /** The limits before they last changed. */
+  #before: LimitPolicies | undefined = undefined;
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
   readonly #time: Time;
@@ -40,7 +42,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #pinned = new Set<RoleBudget>();
   readonly #emitter: LimiterEmitter;
   readonly carried = new CarriedUse(() => this.isShared);
-  /** Nothing is evicted while no budget counts the requests in flight. */
+  /** Nothing is evicted and no event is emitted while no budget counts the requests in flight. */
   #isReloading = false;
   /** Whether the budgets are shared through a store. */
   isShared = false;
@@ -140,18 +142,24 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     );
     this.#countUnknown(roleBudget);
     this.carried.created(roleBudget, this.#time.monotonicUs());
-    const { aimd } = this.#limits;
-    // With max_multiplier below 1 the windows are stretched from the first request on.
-    if (aimd.enabled && aimd.maxMultiplier !== 1)
-      roleBudget.pace = new Pace(roleBudget.policy, aimd, this.#time.monotonicUs());
+    this.#startPace(roleBudget);
     roleBudgets.add(roleBudget);
     return roleBudget;
+  }
+
+  /** With max_multiplier below 1 the windows are stretched from the first request on. */
+  #startPace(roleBudget: RoleBudget): void {
+    const { policy, pace } = roleBudget;
+    if (pace === undefined && Pace.isSlowFromStart(policy, this.aimd))
+      roleBudget.pace = new Pace(policy, this.aimd, this.#time.monotonicUs());
   }
 
   /** A budget that may be evicted must behave like a new one (law L11), so its learned limits lapse. */
   #withoutLapsed(roleBudget: RoleBudget): RoleBudget {
     const { learned } = roleBudget;
-    if (learned === undefined || !roleBudget.isEvictable(this.#time.monotonicUs())) return roleBudget;
+    // A listener of the event may call the gate, which must not happen while no budget counts the requests in flight.
+    if (learned === undefined || this.#isReloading || !roleBudget.isEvictable(this.#time.monotonicUs()))
+      return roleBudget;
     roleBudget.unlearn(this.aimd);
     this.#emitter.learned(roleBudget, learned.lapse());
     // A listener of the event may have made a call that evicted the budget.
@@ -197,8 +205,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
+    this.#before = before;
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
-    const oldTotals = all.flatMap(budgetsAbove);
     this.#isReloading = true;
     this.carried.takeOut(all, before);
     for (const roleBudget of all) {
@@ -211,6 +219,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
+      this.#startPace(roleBudget);
       roleBudget.above = this.#totals.of(route, limits.aimd);
       roleBudget.trackCosts();
     }
@@ -220,7 +229,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       partitions: () => this.#partitions(),
     });
     this.#isReloading = false;
-    this.#dropRemovedTotals(oldTotals, nowUs);
+    this.#dropRemovedTotals(nowUs);
     // The new limits may route a pinned host to another budget.
     this.#pinned.clear();
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
@@ -230,14 +239,20 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     return ROLES.flatMap(role => this.#byRole[role].named(name => nameWithoutPartition(name) !== undefined));
   }
 
-  /** Drops the totals that no route has any more. A total whose role budgets were evicted is still used. */
-  #dropRemovedTotals(totals: readonly Budget[], nowUs: number): void {
-    const used = new Set(
-      [...this, ...this.carried.history.all(nowUs)].flatMap(
-        ({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? [],
-      ),
+  /**
+   * Drops the totals that no route has any more: neither that of their own name nor that of a role budget. A total whose
+   * role budgets were evicted is still used.
+   */
+  #dropRemovedTotals(nowUs: number): void {
+    const suspects = this.#totals.names.filter(name =>
+      ROLES.every(role => !hasTotal(this.#limits.routeByName(name, role), name)),
     );
-    for (const { name } of totals) if (!used.has(name)) this.#totals.drop(name);
+    if (suspects.length === 0) return;
+    const budgets = [...this, ...this.carried.history.all(nowUs)];
+    const used = new Set(
+      budgets.flatMap(({ name, role }) => this.#limits.routeByName(name, role)?.above.map(total => total.name) ?? []),
+    );
+    for (const name of suspects) if (!used.has(name)) this.#totals.drop(name);
   }
 
   /**
@@ -324,6 +339,12 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    */
   #holdAdded(total: Budget): void {
     const untilUs = this.reloadedUs + REPORTED_WITHIN_US;
-    if (this.isShared && this.#time.monotonicUs() < untilUs) total.holdUntilUs = untilUs;
+    if (!this.isShared || this.#time.monotonicUs() >= untilUs) return;
+    const isAdded = ROLES.every(role => !hasTotal(this.#before?.routeByName(total.name, role), total.name));
+    if (isAdded) total.holdUntilUs = untilUs;
   }
+}
+
+function hasTotal(route: Route | undefined, name: string): boolean {
+  return route?.above.some(total => total.name === name) ?? false;
 }

@@ -215,7 +215,8 @@ export class Scheduler {
       return at;
     }
     const { aloneUntilUs } = waiter.roleBudget;
-    if (aloneUntilUs > nowUs && waiter.units > 0) {
+    // Without an answer until then, a request whose bound ends earlier would be refused although units are free.
+    if (aloneUntilUs > nowUs && waiter.units > 0 && waiter.ownBoundUs > aloneUntilUs) {
       this.#parkUntilAnswered(node, waiter, nowUs);
       return node;
     }

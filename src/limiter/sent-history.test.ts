@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { burst, host, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
+import { burst, hasKey, host, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
@@ -39,6 +39,48 @@ test("a key that was forgotten counts in a window that a reload adds", async () 
   visit(50);
   limiter.reload(metadataLimits({ rates: ["2/s", "3/m"] }));
   assert.equal(burst(limiter, 2), 1);
+});
+
+test("a key that was forgotten, and used again or not, counts once in a total that a later reload adds", async () => {
+  const limits = metadataLimits({ rates: "10/s" });
+  for (const [reloads, uses] of [
+    [0, 1],
+    [1, 0],
+    [3, 1],
+  ] as const) {
+    const { limiter, time, visit } = limiterOf(limits);
+    assert.equal(burst(limiter, 10), 10);
+    await time.advance(5000);
+    visit(50);
+    assert.equal(burst(limiter, uses), uses);
+    for (let reload = 0; reload < reloads; reload += 1) limiter.reload(limits);
+    limiter.reload({ ...metadataLimits({ rates: "99/s" }), hosts: { [host]: { total: { rates: "50/HOUR" } } } });
+    assert.equal(burst(limiter, 50), 40 - uses);
+  }
+});
+
+test("a total that is removed and added again counts its forgotten keys once", async () => {
+  const defaults = metadataLimits({ rates: "99/s" });
+  const withTotal = { ...defaults, hosts: { [host]: { total: { rates: "30/HOUR" } } } };
+  const { limiter, time, visit } = limiterOf(withTotal);
+  assert.equal(burst(limiter, 10), 10);
+  await time.advance(5000);
+  visit(50);
+  limiter.reload(defaults);
+  limiter.reload(withTotal);
+  assert.equal(burst(limiter, 30), 20);
+});
+
+test("a reload does not bring back keys that were forgotten, unless another budget counts them", async () => {
+  const limits = metadataLimits({ rates: "10/s" });
+  const { limiter, time, visit } = limiterOf(limits);
+  assert.equal(burst(limiter, 10), 10);
+  await time.advance(5000);
+  visit(50);
+  limiter.reload(limits);
+  assert.equal(hasKey(limiter), false);
+  limiter.reload({ ...limits, hosts: { [host]: { total: { rates: "15/HOUR" } } } });
+  assert.equal(burst(limiter, 10), 5);
 });
 
 const HOSTS = ["a.example", "b.example", "c.example"];

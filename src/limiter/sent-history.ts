@@ -15,11 +15,13 @@ export interface SentUnits extends LoggedUnits {
 export interface FormerBudget extends SentUnits {
   readonly name: string;
   readonly role: Role;
+  /** Nothing is sent before this instant. Absent for a budget that was evicted: its hold is over. */
+  readonly holdUntilUs?: number;
   /** The limits of this name were divided by partition since then: each partition counts these units. */
   readonly isDivided?: true;
 }
 
-/** Older requests no longer count: in practice, no window of a later policy is longer. */
+/** Older requests no longer count, also if a later policy sets a longer window. That bounds the memory. */
 const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 
@@ -50,13 +52,12 @@ export class SentHistory {
     }
   }
 
-  /** What the former budget of this name sent. */
-  of(name: string, role: Role, nowUs: number): FormerBudget | undefined {
+  /** Removes and returns what the former budget of this name sent: the new budget counts it from now on. */
+  take(name: string, role: Role, nowUs: number): FormerBudget | undefined {
     const key = keyOf(name, role);
     const former = this.#former.get(key);
-    if (former === undefined || isKept(nowUs)(former)) return former;
     this.#former.delete(key);
-    return undefined;
+    return former !== undefined && isKept(nowUs)(former) ? former : undefined;
   }
 
   all(nowUs: number): readonly FormerBudget[] {

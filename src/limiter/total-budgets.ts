@@ -4,13 +4,17 @@ import { Budget } from "./budget.ts";
 
 /** The budgets that several role budgets share: the totals of hosts and services. */
 export class TotalBudgets {
-  /** Bounded by the names that the policies of this run have used, so nothing is evicted. */
+  /** Nothing is evicted. A service with `per_host` and a `total` has one for each host that is called. */
   readonly #byName = new Map<string, Budget>();
   /** Called for each new one. */
   readonly #onCreate: (total: Budget) => void;
 
   constructor(onCreate: (total: Budget) => void) {
     this.#onCreate = onCreate;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#byName.keys()];
   }
 
   /** The lowest total of a route, with those above it, each created on first use; undefined if it has none. */

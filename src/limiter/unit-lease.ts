@@ -22,6 +22,8 @@ export class UnitLease {
   askUs = 0;
   /** The number of units that were requested when the store announced that instant. Fewer may be free at any time. */
   refusedUnits = 1;
+  /** A call that does not wait has lacked units: until then those that the store grants are kept for the next call. */
+  keptUntilUs = 0;
   /** True once `limit_overruled` was emitted for a stricter policy of another process. */
   isOverruled = false;
   /** Leased and neither written nor returned. A reload may change the budgets: then there are several, the oldest first. */

@@ -22,7 +22,7 @@ export interface Route {
 /** A host or path that requests go to. */
 export interface RequestPlace {
   readonly host: string;
-  /** Undefined for all paths. */
+  /** Undefined for requests that belong to the whole host. Paths of their own service are other places. */
   readonly path: string | undefined;
   /** The service with `per_host` that the requests name themselves, if any. */
   readonly service?: string | undefined;

@@ -40,7 +40,8 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
   };
 }
 
-function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
+/** The share of one process in the limits of a budget. */
+export function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, processes: number): Policy {
   const rates = dividedRates(policy.rates, processes);
   const note = noteOf(policy.rates, processes);
   return Object.freeze({

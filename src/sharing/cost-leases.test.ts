@@ -215,3 +215,25 @@ test("a debt is paid when its own window has capacity, whatever other debts wait
   );
   await Promise.all([assert.rejects(refused, RateLimitExceeded), time.advance(100)]);
 });
+
+test("in shadow mode a request that used more than it was charged takes nothing from the other processes", async () => {
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const gateOf = (mode: "enforce" | "shadow") =>
+    new Gate(
+      limitPoliciesFrom(
+        { mode, hosts: { [HOST]: { metadata: { rates: "100/s", costs: { credits: "10/DAY" }, guard_ms: 0 } } } },
+        "test",
+      ),
+      time,
+      { store: store.member(mode) },
+    );
+  const request = { host: HOST, role: "metadata", maxWaitMs: 1000 } as const;
+  const grant = (await gateOf("shadow").enter({ ...request, costs: { credits: 1 } })) as Grant;
+  grant.release();
+  grant.settle({ credits: 9 });
+  await time.advance(100);
+  const entered = gateOf("enforce").enter({ ...request, costs: { credits: 10 } });
+  await time.advance(100);
+  (await entered).release();
+});

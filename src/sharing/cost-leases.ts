@@ -49,6 +49,8 @@ export class CostLeases {
   /** Something has to be exchanged that the last exchange did not include. */
   #isDue = false;
   #renewal: Timer | undefined;
+  /** Ends the time for which amounts are kept for calls that do not wait. */
+  #keeping: Timer | undefined;
   #retry: Timer | undefined;
   #retryUs = 0;
 
@@ -93,7 +95,8 @@ export class CostLeases {
       const amount = used.get(cost.unit) ?? 0;
       const reserved = leased.get(cost.unit) ?? 0;
       this.#settle(cost, Math.min(amount, reserved), Math.max(0, reserved - amount));
-      if (amount > reserved && claimsOf({ roleBudget, cost }).length > 0)
+      // In shadow mode nothing is leased, and other processes do not wait for it.
+      if (amount > reserved && !roleBudget.policy.isShadow && claimsOf({ roleBudget, cost }).length > 0)
         this.#owe({ roleBudget, cost }, amount - reserved);
     }
   }
@@ -132,8 +135,7 @@ export class CostLeases {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#lastExchange?.catch(() => undefined);
-    this.#renewal?.cancel();
-    this.#retry?.cancel();
+    for (const timer of [this.#renewal, this.#retry, this.#keeping]) timer?.cancel();
     for (const cost of this.#leased.keys()) this.#settle(cost, 0, cost.unitLease?.leasedUnits ?? 0);
     try {
       while (this.#settlements.length > 0) await this.#store.exchange(this.#settlements.splice(0, MAX_PARTS), []);
@@ -162,6 +164,19 @@ export class CostLeases {
     const { unusedUnits } = lease;
     lease.unusedUnits = 0;
     this.#settle(cost, 0, unusedUnits);
+  }
+
+  /** What no request uses now: the other processes may. */
+  #returnUnneeded(leased: Iterable<readonly [CostLog, RoleBudget]>): void {
+    const nowUs = this.#time.monotonicUs();
+    for (const [cost, roleBudget] of leased) {
+      if (!roleBudget.needsLeases(nowUs)) this.#returnUnused(cost, leaseOf(cost));
+      else if (roleBudget.waiting === 0)
+        this.#keeping ??= setUnreferencedTimer(this.#time, USE_WITHIN_US / 1000, () => {
+          this.#keeping = undefined;
+          this.#returnUnneeded(this.#leased);
+        });
+    }
   }
 
   #settle(cost: CostLog, written: number, returned: number): void {
@@ -223,8 +238,7 @@ export class CostLeases {
     }
     this.#isExchanging = false;
     if (this.#changes.length > 0) this.#wake();
-    // No request uses what is left over now: the other processes may.
-    for (const { roleBudget, cost } of wanted) if (roleBudget.waiting === 0) this.#returnUnused(cost, leaseOf(cost));
+    this.#returnUnneeded(wanted.map(({ cost, roleBudget }) => [cost, roleBudget]));
     if (this.#isDue) this.#scheduleExchange();
   }
 

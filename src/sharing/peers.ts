@@ -2,6 +2,7 @@ import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breake
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Constraint } from "../errors.ts";
+import { budgetsAbove } from "../limiter/budget.ts";
 import { type Charge, type Costs, ONE_UNIT } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { TakenOver } from "../limiter/recount.ts";
@@ -116,7 +117,7 @@ export class Peers {
 
   /** As `isReady`, for a request whose turn it is. If false, the store is being asked, and its reply is a change. */
   ensureReady(waiter: Waiter, queue: WaitQueue, nowUs: number): boolean {
-    const { roleBudget, units, charge, call } = waiter;
+    const { roleBudget, charge, call } = waiter;
     this.#checkSuspension();
     if (roleBudget.exceedsShare(charge)) {
       // When the store is back, the waiting requests are queued again as soon as the full limits apply.
@@ -126,15 +127,27 @@ export class Peers {
     const wasRequesting = this.isRequesting(waiter);
     const requests = this.requestCount(roleBudget);
     if (this.#breakerSync !== undefined) this.#lastCalls.set(roleBudget, call);
-    // Record and slots are requested together, in one exchange. Units are not leased while a slot is missing.
+    // Record and slots are requested together, in one exchange.
     const isFresh = this.#breakerSync?.ensureFresh(call, roleBudget) ?? true;
-    const hasSlots = this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queue.length);
-    const hasUnits = hasSlots && (this.#unitLeases?.ensure(roleBudget, units, queue.units, nowUs) ?? true);
-    const isReady = hasUnits && this.#ensureCosts(roleBudget, charge, queue.length, nowUs) && isFresh;
+    const isReady = this.#ensureLeases(roleBudget, charge, queue.length, queue.units, nowUs) && isFresh;
     // `onRequest` has counted a request for units already, because units are also requested in advance.
     if (!wasRequesting && this.isRequesting(waiter) && this.requestCount(roleBudget) === requests)
       this.#countRequest(roleBudget);
     return isReady;
+  }
+
+  /** As `hasLeases`, but a store that answers may have what is missing. */
+  mayHaveLeases(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
+    const canAsk = this.away === undefined && !roleBudget.exceedsShare(charge);
+    return canAsk || this.hasLeases(roleBudget, charge, nowUs);
+  }
+
+  /** Requests what a call that does not wait has lacked. The next call can use it, within a moment. */
+  requestAhead(call: EntryRequest, roleBudget: RoleBudget, charge: Charge, nowUs: number): void {
+    this.#breakerSync?.ensureFresh(call, roleBudget);
+    if (this.away !== undefined || roleBudget.exceedsShare(charge)) return;
+    this.#unitLeases?.keepForNext(roleBudget, nowUs);
+    if (!this.hasLeases(roleBudget, charge, nowUs)) this.#ensureLeases(roleBudget, charge, 1, charge.units, nowUs);
   }
 
   /**
@@ -146,7 +159,7 @@ export class Peers {
   }
 
   /** The limit that delays a request that is not ready: a slot that all processes share, or a store that is away. */
-  limitOf({ roleBudget, charge }: Waiter): Constraint | undefined {
+  limitOf({ roleBudget, charge }: Pick<Waiter, "roleBudget" | "charge">): Constraint | undefined {
     const storeConstraint = roleBudget.storeConstraint(charge);
     if (storeConstraint !== undefined) return storeConstraint;
     return this.#hasSlots(roleBudget)
@@ -157,6 +170,15 @@ export class Peers {
   /** Number of requests to the store that were started for this role budget. */
   requestCount(roleBudget: RoleBudget): number {
     return this.#requestCount.get(roleBudget) ?? 0;
+  }
+
+  /**
+   * The number of the last request to the store that a new request may need. It leases its shared slots, its units and
+   * its costs one after the other.
+   */
+  lastRequestFor(roleBudget: RoleBudget, { costs }: Charge): number {
+    const shared = [roleBudget, ...budgetsAbove(roleBudget)].filter(({ policy }) => policy.sharesSlots);
+    return this.requestCount(roleBudget) + shared.length + (costs === undefined ? 1 : 2);
   }
 
   #countRequest(roleBudget: RoleBudget): void {
@@ -281,6 +303,15 @@ export class Peers {
       if (roleBudget.waiting > 0) this.#breakerSync?.refreshAhead(call);
     });
     this.#readTimers.set(roleBudget, timer);
+  }
+
+  /** Units are not leased while a slot is missing, and costs not while units are. */
+  #ensureLeases(roleBudget: RoleBudget, charge: Charge, queued: number, queuedUnits: number, nowUs: number): boolean {
+    return (
+      (this.#hasSlots(roleBudget) || this.#ensureSlots(roleBudget, queued)) &&
+      (this.#unitLeases?.ensure(roleBudget, charge.units, queuedUnits, nowUs) ?? true) &&
+      this.#ensureCosts(roleBudget, charge, queued, nowUs)
+    );
   }
 
   #ensureCosts(roleBudget: RoleBudget, { costs }: Charge, queued: number, nowUs: number): boolean {

@@ -188,17 +188,21 @@ export class SlotLeases {
     if (lease.leased > 0) this.#renewal ??= this.#renewLater();
   }
 
-  /** Keeps an unused slot for a moment if requests wait, which may lack something else; else returns it at once. */
+  /** Keeps an unused slot for a moment if requests need it, which may lack something else; else returns it at once. */
   #keepOrGiveBack(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): void {
-    if (!roleBudgets.some(({ waiting }) => waiting > 0)) this.#giveBack(budget, lease);
+    const nowUs = this.#time.monotonicUs();
+    if (!roleBudgets.some(roleBudget => roleBudget.needsLeases(nowUs))) this.#giveBack(budget, lease);
     else lease.idleTimer ??= this.#giveBackLater(budget, lease, roleBudgets);
   }
 
   #giveBackLater(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): Timer {
     return this.#time.setTimer(IDLE_MS, () => {
       lease.idleTimer = undefined;
-      // The reply of a slow store is under way. Without the slot, the units that it grants could not be used.
-      if (roleBudgets.some(isRequestingUnits)) lease.idleTimer = this.#giveBackLater(budget, lease, roleBudgets);
+      // The reply of a slow store is under way, or a call that does not wait may try again. Without the slot, the units
+      // that the store grants could not be used.
+      const nowUs = this.#time.monotonicUs();
+      if (roleBudgets.some(each => isRequestingUnits(each) || each.isTriedAgain(nowUs)))
+        lease.idleTimer = this.#giveBackLater(budget, lease, roleBudgets);
       else this.#giveBack(budget, lease);
     });
   }

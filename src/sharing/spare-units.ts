@@ -51,7 +51,8 @@ export class SpareUnits {
 
   /** Whether the unused units of this budget are kept a moment longer, and its settlements wait for the next request. */
   keeps(roleBudget: RoleBudget): boolean {
-    if (!this.#spare.has(roleBudget) || this.#isOver(roleBudget)) return false;
+    const isSpare = this.#spare.has(roleBudget) && !this.#isOver(roleBudget);
+    if (!isSpare && !roleBudget.isTriedAgain(this.#options.time.monotonicUs())) return false;
     this.#timer ??= setUnreferencedTimer(this.#options.time, keepUs(roleBudget) / 1000, () => {
       this.#timer = undefined;
       this.#options.onKept();

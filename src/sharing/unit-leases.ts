@@ -120,6 +120,11 @@ export class UnitLeases {
     return false;
   }
 
+  /** Keeps leases for the next call that does not wait, for as long as they may be used. */
+  keepForNext(roleBudget: RoleBudget, nowUs: number): void {
+    this.#units.leaseOf(roleBudget).keptUntilUs = nowUs + USE_WITHIN_US;
+  }
+
   charged(roleBudget: RoleBudget, units: number): void {
     const { unitLease } = roleBudget;
     if (unitLease === undefined) return;

@@ -287,3 +287,14 @@ test("a debt larger than the window delays the next request by one window", () =
   assert.equal(log.usedUnits(0, windows[0] as Window, 10), 100);
   assert.ok(log.earliestUs(windows, 0, 100, S + 5) <= S + 5);
 });
+
+test("merging keeps every unit, also those that only a later window with a higher limit counts", () => {
+  const daily = [makeWindow(5_000_000, 86_400 * S)];
+  const log = new WindowLog();
+  log.write(daily, 4_000_000, 0);
+  for (const windows of [[], [makeWindow(10, S)]]) {
+    const merged = WindowLog.merged(windows, [{ log, windows: daily }]);
+    merged.replaceWindows(windows, daily);
+    assert.equal(merged.usedUnits(0, daily[0] as Window, S), 4_000_000);
+  }
+});

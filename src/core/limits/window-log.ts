@@ -32,11 +32,6 @@ export interface WindowLogState {
 
 const MAX_STAMPS = 200;
 const INITIAL_CAPACITY = 8;
-/**
- * When logs are merged, at most this many units are kept that the new windows do not count, to bound the work. If a later
- * change sets a window with a much higher limit, it counts fewer units than were written.
- */
-const MAX_EARLIER_UNITS = 100_000;
 
 export function makeWindow(limit: number, spanUs: number): Window {
   const grain = Math.ceil(limit / MAX_STAMPS);
@@ -263,11 +258,7 @@ export class WindowLog {
       chunks.push({ units: Math.min(step, unit - oldest), atUs });
     }
     // Windows that are set later may be longer, and count the earlier units again.
-    if (oldest > 0)
-      chunks.push({
-        units: Math.min(oldest, MAX_EARLIER_UNITS),
-        atUs: Math.min(atUs, this.#exactStampUs(windows, oldest)),
-      });
+    if (oldest > 0) chunks.push({ units: oldest, atUs: Math.min(atUs, this.#exactStampUs(windows, oldest)) });
     return chunks;
   }
 
