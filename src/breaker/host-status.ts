@@ -80,9 +80,9 @@ export function orderedStatusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs 
     const [ordered] = openUntil(circuit?.orderAt(nowUs), nowUs);
     return ordered === undefined ? [] : [{ role, ...ordered, failures: 0, probes: 0 }];
   });
-  const { state, reason, remainingMs } = combinedStatus(roles, remainingCooldown(host.orderAt(nowUs), nowUs));
-  const openUntilWallMs = remainingMs > 0 ? wallMs + remainingMs : undefined;
-  return { host: host.name, state, reason, remainingMs, openUntilWallMs, windowFailures: 0, roles };
+  const combined = combinedStatus(roles, remainingCooldown(host.orderAt(nowUs), nowUs));
+  const openUntilWallMs = combined.remainingMs > 0 ? wallMs + combined.remainingMs : undefined;
+  return { host: host.name, ...combined, openUntilWallMs, windowFailures: 0, roles };
 }
 
 /** Whether calls are sent, and why not and for how long. */
