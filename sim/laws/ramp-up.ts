@@ -1,3 +1,4 @@
+import { isOperatorReason } from "../../src/breaker/cooldowns.ts";
 import { commonName } from "../../src/policy/partition-name.ts";
 import type { SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
@@ -10,6 +11,8 @@ const LEASE_US = 35_000_000;
 interface Resumed {
   /** When its cooldown began. */
   readonly begunUs: number;
+  /** An operator has ordered it, so that it is for the partitions of the host too. */
+  readonly isOrdered: boolean;
   limit: number;
   answered: number;
   readonly unanswered: Set<WireRequest>;
@@ -38,7 +41,7 @@ class ResumesSlowly implements Law {
 
   check(fact: SimFact): string | undefined {
     if (fact.kind === "event" && fact.event.event_type === "breaker_cooldown_set")
-      this.#begin(`${fact.process} ${fact.event.host}`, fact.atUs);
+      this.#begin(`${fact.process} ${fact.event.host}`, fact.atUs, isOperatorReason(fact.event.reason));
     else if (fact.kind === "fault" && fact.fault.kind === "operator" && fact.fault.openS === 0)
       this.#end(fact.fault.host);
     // A process that has not read the order yet may begin a cooldown in between.
@@ -58,11 +61,11 @@ class ResumesSlowly implements Law {
     return undefined;
   }
 
-  #begin(hostKey: string, begunUs: number): void {
+  #begin(hostKey: string, begunUs: number, isOrdered: boolean): void {
     const { trialCalls } = this.#plan.breakers;
     for (const role of ["metadata", "landing", "artifact"])
       this.#resumed.set(`${hostKey} ${role}`, {
-        ...{ begunUs, limit: trialCalls, answered: 0 },
+        ...{ begunUs, isOrdered, limit: trialCalls, answered: 0 },
         ...{ unanswered: new Set(), unclear: new Set(), unsure: new Set() },
       });
   }
@@ -136,10 +139,11 @@ class ResumesSlowly implements Law {
     for (const resumed of this.#of(request)) if (resumed.unclear.delete(request)) resumed.unanswered.add(request);
   }
 
-  /** Of the circuit that it belongs to, and of the host: partitions resume with it. */
+  /** Of the circuit that it belongs to, and of the host after an order: partitions resume with it. */
   #of({ process, breakerUnit, role }: WireRequest): readonly Resumed[] {
-    const units = new Set([breakerUnit, commonName(breakerUnit)]);
-    return [...units].flatMap(unit => this.#resumed.get(`${process} ${unit} ${role}`) ?? []);
+    const own = this.#resumed.get(`${process} ${breakerUnit} ${role}`);
+    const common = this.#resumed.get(`${process} ${commonName(breakerUnit)} ${role}`);
+    return [...new Set([own, common?.isOrdered ? common : undefined])].filter(resumed => resumed !== undefined);
   }
 }
 
