@@ -1,5 +1,5 @@
 import { notice, type PolicyFinding, warning } from "./finding.ts";
-import { standsAlone } from "./layer.ts";
+import { isMap, standsAlone } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
@@ -124,15 +124,16 @@ function maskedDefaults({ breakers: { index } }: LoadedPolicy): readonly PolicyF
   });
 }
 
-/** A user's value that a weaker layer has set already. */
+/** A user's value that a weaker layer has set already. The version of a file belongs to that file. */
 function repeatedValues({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
   return [ratelimits, breakers].flatMap(({ assignments, index }) =>
     assignments.flatMap(assignment => {
-      const { path, value, where } = assignment;
-      if (isShippedSource(where) || typeof value === "object") return [];
+      const { path, value, where, replacesTier } = assignment;
+      if (isShippedSource(where) || isMap(value) || replacesTier || path[0] === "version") return [];
       const all = index.at(path);
       const before = all[all.indexOf(assignment) - 1];
-      if (before === undefined || before.value !== value || !index.isInEffect(assignment)) return [];
+      if (before === undefined || !index.isInEffect(assignment)) return [];
+      if (JSON.stringify(before.value) !== JSON.stringify(value)) return [];
       return [
         warning("dead-override", `${where}: ${path.join(".")} has no effect: ${before.where} sets the same value`),
       ];

@@ -240,3 +240,23 @@ test("a key that is set selects its tier, and is no longer offered", async () =>
   assert.equal(keyOf("pmc.ncbi.nlm.nih.gov", "/tools/idconv/x"), "service ncbi");
   assert.equal(keyOf("api.crossref.org"), "api.crossref.org with mailto");
 });
+
+test("a repeated value is reported as such only if it changes nothing", async () => {
+  assert.deepEqual(await found({ ratelimits: { version: 1 }, breakers: { version: 1 } }, "dead-override"), []);
+  const rate = ["api.crossref.org:total=5/SECOND"];
+  assert.deepEqual(await found({ overrides: { rate } }, "dead-override"), []);
+  const [repeated = "", ...others] = await found(
+    { env: { DOCSTOKG_RLIMITS: "api.crossref.org:total=5/SECOND" }, overrides: { rate } },
+    "dead-override",
+  );
+  assert.match(repeated, /^--rate: hosts\.api\.crossref\.org\.total\.rates .*: DOCSTOKG_RLIMITS sets the same value$/);
+  assert.deepEqual(others, []);
+});
+
+test("a list that repeats a weaker layer is reported", async () => {
+  const withRates = (...rates: readonly string[]) =>
+    found({ ratelimits: { defaults: { metadata: { rates } } } }, "dead-override");
+  const [repeated = ""] = await withRates("10/SECOND", "5000/HOUR");
+  assert.match(repeated, /^policy\.ratelimits: defaults\.metadata\.rates has no effect: ratelimits\.yaml \(shipped\):/);
+  assert.deepEqual(await withRates("10/SECOND", "4000/HOUR"), []);
+});
