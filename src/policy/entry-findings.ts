@@ -4,6 +4,7 @@ import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
 import { ROLES } from "./roles.ts";
+import { withoutPort } from "./routing.ts";
 import { isShippedSource } from "./shipped-policy.ts";
 
 /** Entries and overrides that have no effect, or another one than their author may expect. */
@@ -78,17 +79,36 @@ function similarNames({ ratelimits: { options } }: LoadedPolicy): readonly Polic
 
 /** A user's entry of a host does not change the paths of that host that belong to services. */
 function partialOverrides({ ratelimits: { assignments, resolved } }: LoadedPolicy): readonly PolicyFinding[] {
+  const { routing, entries } = resolved;
   const sources = new Map<string, string>();
   for (const { path, where } of assignments)
     if (path.length === 4 && path[0] === "hosts" && !isShippedSource(where)) sources.set(path[1] ?? "", where);
-  return [...sources].flatMap(([host, where]) => {
-    if (!resolved.routing.hasPaths(host)) return [];
-    const parts = resolved.entries.flatMap(({ scope: { service, tiers = [] }, members }) => {
-      const paths = members.filter(member => member.host === host && member.path !== "");
-      return tiers.length > 0 || paths.length === 0 ? [] : [`${paths.map(memberText).join(", ")} (service:${service})`];
-    });
-    return [warning("partial-override", `${where}: hosts.${host} does not change ${parts.join(", ")}`)];
+  const split = [...sources].filter(([host]) => routing.hasPaths(host));
+  const paths = entries.flatMap(({ scope: { service, tiers = [] }, members }) =>
+    tiers.length > 0 ? [] : members.filter(({ path }) => path !== "").map(member => ({ service, member })),
+  );
+  const byPattern = Map.groupBy(paths, ({ member }) => memberText({ ...member, path: "" }));
+  return split.flatMap(([host, where]) => {
+    const owned = patternsOf(host)
+      .flatMap(pattern => byPattern.get(pattern) ?? [])
+      .filter(({ service, member: { path } }) => {
+        const routed = routing.find(host, path);
+        return routed.service === service && routed.memberPath === path;
+      });
+    const parts = [...Map.groupBy(owned, ({ service }) => service)].map(
+      ([service, ofService]) => `${ofService.map(({ member }) => memberText(member)).join(", ")} (service:${service})`,
+    );
+    return parts.length === 0
+      ? []
+      : [warning("partial-override", `${where}: hosts.${host} does not change ${parts.join(", ")}`)];
   });
+}
+
+/** The members that may contain a host: the host with and without its port, and every suffix above it. */
+function patternsOf(host: string): readonly string[] {
+  const bare = withoutPort(host);
+  const labels = bare.split(".");
+  return [...new Set([host, bare]), ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join(".")}`)];
 }
 
 function unusedBreakers({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {

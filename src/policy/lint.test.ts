@@ -260,3 +260,20 @@ test("a list that repeats a weaker layer is reported", async () => {
   assert.match(repeated, /^policy\.ratelimits: defaults\.metadata\.rates has no effect: ratelimits\.yaml \(shipped\):/);
   assert.deepEqual(await withRates("10/SECOND", "4000/HOUR"), []);
 });
+
+test("the paths that the entry of a host does not change are named, also those of a suffix or of the host without its port", async () => {
+  const ratelimits = {
+    hosts: {
+      "a.example.org": { metadata: { rates: "1/s" } },
+      "b.example:8080": { metadata: { rates: "1/s" } },
+    },
+    services: {
+      below: { members: ["*.example.org/api"] },
+      part: { members: ["b.example/x", "b.example/y"] },
+    },
+  };
+  assert.deepEqual(await found({ ratelimits }, "partial-override"), [
+    "policy.ratelimits: hosts.a.example.org does not change *.example.org/api (service:below)",
+    "policy.ratelimits: hosts.b.example:8080 does not change b.example/x, b.example/y (service:part)",
+  ]);
+});
