@@ -3,6 +3,7 @@ import { isMap, standsAlone } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { CIRCUIT_FIELDS } from "./precedence.ts";
+import { probeOf } from "./probed-url.ts";
 import { ROLES } from "./roles.ts";
 import { withoutPort } from "./routing.ts";
 import { isShippedSource } from "./shipped-policy.ts";
@@ -49,14 +50,15 @@ function shadowModes({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFin
   return [...found("ratelimits", ratelimits, "limits"), ...found("breakers", breakers, "breakers")];
 }
 
-/** Hosts and paths of a shipped service that do not belong to it any more. */
+/** Hosts, suffixes and paths of a shipped service that do not belong to it any more. */
 function orphanedMembers({ shipped, ratelimits: { resolved } }: LoadedPolicy): readonly PolicyFinding[] {
   return (shipped?.entries ?? []).flatMap(({ scope: { service, tiers = [] }, members }) =>
     members.flatMap(member => {
-      if (tiers.length > 0 || member.isSuffix) return [];
-      const now = resolved.routing.find(member.host, member.path);
+      if (tiers.length > 0) return [];
+      const { host, path } = probeOf(member);
+      const now = resolved.routing.find(host, path);
       if (now.service === service) return [];
-      const { name } = resolved.route(member.host, "metadata", member.path);
+      const { name } = resolved.route(host, "metadata", path);
       const place = now.service === undefined && now.listed.length === 0 ? "the defaults" : name;
       return [
         warning(

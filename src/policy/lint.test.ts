@@ -147,6 +147,11 @@ test("members that lose their service by !replace are reported, each with the li
     "dx.doi.org is no longer a member of service doi: the limits of the defaults apply to it",
     "www.doi.org is no longer a member of service doi: the limits of the defaults apply to it",
   ]);
+  const suffixes = await yaml("services:\n  hal: { members: !replace [hal.science] }\n");
+  assert.deepEqual(await found({ ratelimits: suffixes }, "orphaned-member"), [
+    "*.hal.science is no longer a member of service hal: the limits of the defaults apply to it",
+    "*.archives-ouvertes.fr is no longer a member of service hal: the limits of the defaults apply to it",
+  ]);
 });
 
 test("overrides without effect are reported: repeated values, paths that a host's entry does not reach, unused breakers", async () => {
@@ -276,4 +281,14 @@ test("the paths that the entry of a host does not change are named, also those o
     "policy.ratelimits: hosts.a.example.org does not change *.example.org/api (service:below)",
     "policy.ratelimits: hosts.b.example:8080 does not change b.example/x, b.example/y (service:part)",
   ]);
+});
+
+test("findings name the defaults and suffixes, and no invented host", async () => {
+  const [first = ""] = await found({ overrides: { rate: ["defaults:metadata=11/SECOND"] } }, "looser-than-shipped");
+  assert.match(first, /^hosts that are not listed \(metadata\): .* of defaults metadata .* the limits of defaults apply: 11/);
+  const ratelimits = { services: { hal: { members: { replace: ["hal.science"] } } } };
+  const [apart = ""] = await found({ ratelimits }, "counted-apart");
+  assert.match(apart, / are counted apart: service hal, \*\.hal\.science, \*\.archives-ouvertes\.fr$/);
+  const [looser = ""] = await found({ ratelimits }, "looser-than-shipped");
+  assert.match(looser, /^\*\.hal\.science \(metadata\): .*; the limits of \*\.hal\.science apply: /);
 });

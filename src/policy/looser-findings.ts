@@ -3,15 +3,10 @@ import { type PolicyFinding, warning } from "./finding.ts";
 import type { ConfiguredLimits, Route } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
+import { type ProbedUrl, probeOf, probeText, UNLISTED, withoutProbes } from "./probed-url.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { withoutTier } from "./service-name.ts";
 import { isShippedSource } from "./shipped-policy.ts";
-
-/** A request that stands for all requests of one host, suffix or path. */
-interface ProbedUrl {
-  readonly host: string;
-  readonly path: string;
-}
 
 /** One budget of a policy, and the requests that are charged to it. */
 interface ProbedBudget {
@@ -23,11 +18,6 @@ interface ProbedBudget {
   readonly countsHead: boolean;
   readonly charged: { readonly probe: ProbedUrl; readonly role: Role }[];
 }
-
-/** A name that no policy lists. */
-const UNLISTED: ProbedUrl = { host: "unlisted.invalid", path: "" };
-/** A host below a suffix that no policy lists. */
-const BELOW_SUFFIX = "any-portal";
 
 /**
  * Limits that are looser than the shipped ones: a window or a cap that no longer holds for some request, requests that
@@ -95,7 +85,7 @@ function firstLostLimit(
 }
 
 function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: LostLimit): PolicyFinding {
-  const shown = `${budget.name} ${budget.role ?? "total"}`;
+  const shown = `${withoutProbes(budget.name)} ${budget.role ?? "total"}`;
   const note = noteOf(policy, budget);
   const documented = `${limit}${note === undefined ? "" : ` (${note})`}`;
   if (at === undefined && budget.role === undefined)
@@ -106,7 +96,7 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   if (at === undefined) {
     const names = [
       ...new Set(budget.charged.map(({ probe, role }) => routeAt(policy.ratelimits.resolved, probe, role).name)),
-    ];
+    ].map(withoutProbes);
     return warning(
       "counted-apart",
       `${shown}: requests that share the shipped ${documented} are counted apart: ${names.slice(0, 5).join(", ")}`,
@@ -120,7 +110,7 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   });
   return warning(
     "looser-than-shipped",
-    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; the limits of ${name} apply: ${now.filter(text => text !== "").join("; ")}`,
+    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; the limits of ${withoutProbes(name)} apply: ${now.filter(text => text !== "").join("; ")}`,
   );
 }
 
@@ -128,7 +118,7 @@ function headFinding(policy: LoadedPolicy, budget: ProbedBudget): PolicyFinding 
   const note = noteOf(policy, budget, "count_head");
   return warning(
     "looser-than-shipped",
-    `${budget.name} ${budget.role}: the shipped count_head true${note === undefined ? "" : ` (${note})`} does not hold: HEAD requests are not limited by a rate`,
+    `${withoutProbes(budget.name)} ${budget.role}: the shipped count_head true${note === undefined ? "" : ` (${note})`} does not hold: HEAD requests are not limited by a rate`,
   );
 }
 
@@ -199,16 +189,11 @@ function probesOf(shipped: ConfiguredLimits, limits: ConfiguredLimits): readonly
   };
   for (const { scope, members } of [...shipped.entries, ...limits.entries]) {
     for (const host of scope.listed ?? []) add({ host, path: "" });
-    for (const { host, isSuffix, path } of members) add({ host: isSuffix ? `${BELOW_SUFFIX}.${host}` : host, path });
+    for (const member of members) add(probeOf(member));
   }
   return [...probes.values()];
 }
 
 function routeAt(limits: ConfiguredLimits, { host, path }: ProbedUrl, role: Role): Route {
   return limits.route(host, role, path);
-}
-
-function probeText({ host, path }: ProbedUrl): string {
-  if (host === UNLISTED.host) return "hosts that are not listed";
-  return host.startsWith(`${BELOW_SUFFIX}.`) ? `*${host.slice(BELOW_SUFFIX.length)}${path}` : `${host}${path}`;
 }
