@@ -52,6 +52,30 @@ describe("limits that are looser than shipped are reported with the documented n
       assert.ok((await found({ overrides: { rate: [rate] } }, "looser-than-shipped")).length > 0, rate);
   });
 
+  test("slots that processes no longer share", async () => {
+    const hosts = { "api.crossref.org": { total: { shared: false } } };
+    const [first = "", ...others] = await found({ ratelimits: { hosts } }, "looser-than-shipped");
+    assert.match(
+      first,
+      /^api\.crossref\.org \(metadata\): the shipped limit max_concurrent 1 over all processes \(public pool .*; 5\/SECOND \+ max_concurrent 1$/,
+    );
+    assert.deepEqual(others, []);
+  });
+
+  test("with the source of the field and of the tier that is looser", async () => {
+    const env = { NCBI_API_KEY: "0123456789" };
+    const rate = ["service:ncbi:total=20/SECOND", "service:ncbi:metadata=20/SECOND"];
+    const messages = await found({ env, overrides: { rate } }, "looser-than-shipped");
+    const tier = messages.find(message => message.includes("of service ncbi with NCBI_API_KEY total "));
+    assert.match(tier ?? "", /the shipped limit 10\/SECOND \(10\/s with a key/);
+    const cap = ["api.openalex.org:total=max_concurrent:20"];
+    const [first = ""] = await found(
+      { env: { OPENALEX_API_KEY: "x" }, overrides: { rate: cap } },
+      "looser-than-shipped",
+    );
+    assert.match(first, /the shipped limit max_concurrent 8 \(our choice, 2026-11\) of api\.openalex\.org with /);
+  });
+
   test("HEAD requests that no longer count, and a budget for each partition", async () => {
     for (const [rate, expected] of [
       [
@@ -285,7 +309,10 @@ test("the paths that the entry of a host does not change are named, also those o
 
 test("findings name the defaults and suffixes, and no invented host", async () => {
   const [first = ""] = await found({ overrides: { rate: ["defaults:metadata=11/SECOND"] } }, "looser-than-shipped");
-  assert.match(first, /^hosts that are not listed \(metadata\): .* of defaults metadata .* the limits of defaults apply: 11/);
+  assert.match(
+    first,
+    /^hosts that are not listed \(metadata\): .* of defaults metadata .* the limits of defaults apply: 11/,
+  );
   const ratelimits = { services: { hal: { members: { replace: ["hal.science"] } } } };
   const [apart = ""] = await found({ ratelimits }, "counted-apart");
   assert.match(apart, / are counted apart: service hal, \*\.hal\.science, \*\.archives-ouvertes\.fr$/);
