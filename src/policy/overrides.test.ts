@@ -138,8 +138,12 @@ test("a target that names nothing in the policy, and no plausible host, is an er
   );
   assert.match(
     await message(`groups.arxiv:total=${fields}`),
-    /"groups\.arxiv" is not a host; did you mean service:arxiv\?/,
+    /"groups\.arxiv" is not a listed host; did you mean service:arxiv\? \(host:groups\.arxiv adds a host of that name\)$/,
   );
+  assert.match(await message(`Services.arxv:total=${fields}`), /did you mean service:arxiv\?/);
+  assert.match(await message(`HOSTS.api.crossref.org:total=${fields}`), /did you mean host:api\.crossref\.org\?/);
+  for (const host of ["services.nvd.nist.gov", "groups.google.com", "hosts.example.org", "defaults.example.org"])
+    assert.equal(await message(`${host}:metadata=${fields}`), "", host);
   assert.match(await message(`defaults.x:metadata=${fields}`), /did you mean defaults\?/);
   assert.match(
     await message(`api_crossref_org:metadata=${fields}`),

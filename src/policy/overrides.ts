@@ -144,11 +144,11 @@ function splitPrefix(target: string): readonly string[] {
  * misspelled service, or a listed host with underscores in place of its dots, which shells cannot export.
  */
 function newHost(target: string, hosts: ReadonlySet<string>, services: ReadonlySet<string>): string {
-  const [, key, name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
-  if (key !== undefined) {
-    const meant = /^(?:groups|services)$/i.test(key) ? `service:${name}` : key === "hosts" ? `host:${name}` : DEFAULTS;
-    throw new RangeError(`${JSON.stringify(target)} is not a host; did you mean ${meant}?`);
-  }
+  const meant = keyedTarget(target, hosts, services);
+  if (meant !== undefined)
+    throw new RangeError(
+      `${JSON.stringify(target)} is not a listed host; did you mean ${meant}? (host:${target} adds a host of that name)`,
+    );
   const host = canonicalHost(target);
   const dotted = host.replaceAll("_", ".");
   if (dotted !== host && hosts.has(dotted))
@@ -161,6 +161,22 @@ function newHost(target: string, hosts: ReadonlySet<string>, services: ReadonlyS
       `${JSON.stringify(target)} is neither a listed host nor a service; did you mean service:${suggested}? (host:${target} adds a host of that name)`,
     );
   return host;
+}
+
+/**
+ * The target that a name with a key of the file before it probably means: `service:arxiv` for `services.arxiv`. Undefined
+ * if the rest is not known, as in the host services.example.org.
+ */
+function keyedTarget(target: string, hosts: ReadonlySet<string>, services: ReadonlySet<string>): string | undefined {
+  const [, key = "", name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
+  if (key === "") return undefined;
+  const isPlain = !name.includes(".");
+  if (key.toLowerCase() === DEFAULTS) return isPlain ? DEFAULTS : undefined;
+  if (key.toLowerCase() === "hosts") return hosts.has(canonicalHostIfValid(name)) ? `host:${name}` : undefined;
+  const service =
+    [...services].find(other => other.toLowerCase() === name.toLowerCase()) ??
+    (isPlain ? nearest(name, services) : undefined);
+  return service === undefined ? undefined : `service:${service}`;
 }
 
 function splitEntry(text: string): { readonly name: string; readonly fields: string } {
