@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { unknownVariables } from "./environment.ts";
+import { readEnvironment, unknownVariables } from "./environment.ts";
+import type { SectionName } from "./layer.ts";
+
+const NAMES = { hosts: new Set(["api.example.org"]), services: new Set<string>() };
+const read = (env: Readonly<Record<string, string>>, section: SectionName = "ratelimits") =>
+  readEnvironment(env, section, NAMES);
 
 test("an unknown variable that begins with DOCSTOKG_ is reported, with a suggestion", () => {
   assert.deepEqual(
@@ -21,5 +26,16 @@ test("variables that contain a host, a role or a resolver are known", () => {
       DOCSTOKG_BREAKER_RESOLVER__lov: "x",
     }),
     [],
+  );
+});
+
+test("a role in a variable for the breaker of a host is an error that names the variable for roles", () => {
+  const { assignments, problems } = read({ "DOCSTOKG_BREAKER__api.example.org__metadata": "fail_max:2" }, "breakers");
+  assert.deepEqual(assignments, []);
+  assert.deepEqual(
+    problems.map(({ message }) => message),
+    [
+      "the name ends in the role metadata: for one role, the variable is DOCSTOKG_BREAKER_ROLE__api.example.org__metadata",
+    ],
   );
 });

@@ -11,6 +11,7 @@ import {
   readList,
   readRateOverride,
 } from "./overrides.ts";
+import { isRole } from "./roles.ts";
 
 type VariableReaders = Readonly<Record<SectionName, Readonly<Record<string, OverrideReader>>>>;
 
@@ -41,7 +42,14 @@ const PREFIXES: VariableReaders = {
     DOCSTOKG_RLIMIT__: (value, name, names) => readRateOverride(`${hostAndRole(name)}=${value}`, name, names),
   },
   breakers: {
-    DOCSTOKG_BREAKER__: (value, name, names) => readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name, names),
+    DOCSTOKG_BREAKER__: (value, name, names) => {
+      const [, role] = splitHostAndRole(name);
+      if (role !== undefined && isRole(role.toLowerCase()))
+        throw new RangeError(
+          `the name ends in the role ${role}: for one role, the variable is DOCSTOKG_BREAKER_ROLE__${nameAfterPrefix(name)}`,
+        );
+      return readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name, names);
+    },
     DOCSTOKG_BREAKER_ROLE__: (value, name, names) =>
       readBreakerRoleOverride(`${hostAndRole(name)}=${value}`, name, names),
     DOCSTOKG_BREAKER_RESOLVER__: (value, name, names) =>
@@ -114,9 +122,13 @@ function listOf(read: OverrideReader): OverrideReader {
 
 /** `host__role` at the end of a variable's name, as `host:role`. */
 function hostAndRole(variable: string): string {
+  return splitHostAndRole(variable).join(":");
+}
+
+function splitHostAndRole(variable: string): readonly [host: string, role?: string] {
   const name = nameAfterPrefix(variable);
   const at = name.lastIndexOf("__");
-  return at < 0 ? name : `${name.slice(0, at)}:${name.slice(at + 2)}`;
+  return at < 0 ? [name] : [name.slice(0, at), name.slice(at + 2)];
 }
 
 /** The part after the first double underscore: a host, `host__role`, or the name of a resolver. */
