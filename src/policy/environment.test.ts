@@ -39,3 +39,25 @@ test("a role in a variable for the breaker of a host is an error that names the 
     ],
   );
 });
+
+test("every wrong entry of a list is a problem", () => {
+  const { assignments, problems } = read({ DOCSTOKG_RLIMITS: "a; b.example:metadata=5/s ;c.example=1/s; =2/s;" });
+  assert.deepEqual(
+    assignments.map(({ path }) => path),
+    [["hosts", "b.example", "metadata", "rates"]],
+  );
+  assert.deepEqual(
+    problems.map(({ message }) => message.split(";")[0]),
+    ['"a" has no "="', '"c.example" names no role', '"=2/s" has no name before "="'],
+  );
+});
+
+test("a variable for one host and role wins over the list, whichever is set first", () => {
+  const list = { DOCSTOKG_RLIMITS: "api.example.org:metadata=5/s" };
+  const single = { "DOCSTOKG_RLIMIT__api.example.org__metadata": "3/s" };
+  for (const env of [
+    { ...list, ...single },
+    { ...single, ...list },
+  ])
+    assert.equal(read(env).assignments.at(-1)?.value, "3/s");
+});

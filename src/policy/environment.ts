@@ -8,8 +8,8 @@ import {
   readBreakerOverride,
   readBreakerRoleOverride,
   readFields,
-  readList,
   readRateOverride,
+  splitList,
 } from "./overrides.ts";
 import { isRole } from "./roles.ts";
 
@@ -18,7 +18,7 @@ type VariableReaders = Readonly<Record<SectionName, Readonly<Record<string, Over
 /** Variables with a fixed name. */
 const VARIABLES: VariableReaders = {
   ratelimits: {
-    DOCSTOKG_RLIMITS: listOf(readRateOverride),
+    DOCSTOKG_RLIMITS: readRateOverride,
     DOCSTOKG_RLIMIT_BACKEND: textAt("backend", "kind"),
     DOCSTOKG_RLIMIT_DSN: textAt("backend", "dsn"),
     DOCSTOKG_WHEN_STORE_AWAY: textAt("backend", "when_store_away"),
@@ -29,12 +29,15 @@ const VARIABLES: VariableReaders = {
     DOCSTOKG_AIMD: (value, name) => readFields(value, ["aimd"], name),
   },
   breakers: {
-    DOCSTOKG_BREAKERS: listOf(readBreakerOverride),
+    DOCSTOKG_BREAKERS: readBreakerOverride,
     DOCSTOKG_BREAKER_ADV__ROLLING: (value, name) => readFields(value, ["advanced", "rolling_window"], name),
     DOCSTOKG_BREAKER_COOLDOWN_BACKEND: textAt("advanced", "cooldown_store", "backend"),
     DOCSTOKG_BREAKER_COOLDOWN_DSN: textAt("advanced", "cooldown_store", "dsn"),
   },
 };
+
+/** Variables with several entries, joined by `;`. */
+const LISTS: ReadonlySet<string> = new Set(["DOCSTOKG_RLIMITS", "DOCSTOKG_BREAKERS"]);
 
 /** Variables whose names contain a host, a role or a resolver. */
 const PREFIXES: VariableReaders = {
@@ -82,20 +85,26 @@ export const VARIABLE_PREFIXES: readonly string[] = [
 /** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The values that the environment sets for the limits or for the breakers. An empty variable sets nothing. */
+/**
+ * The values that the environment sets for the limits or for the breakers. An empty variable sets nothing. A variable
+ * for one host or role wins over the lists.
+ */
 export function readEnvironment(environment: Environment, section: SectionName, names: KnownNames): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
-  for (const [name, value] of Object.entries(environment)) {
+  const isSingle = ([name]: readonly [string, unknown]) => Number(!LISTS.has(name));
+  for (const [name, value] of Object.entries(environment).toSorted((a, b) => isSingle(a) - isSingle(b))) {
     const prefix = Object.keys(PREFIXES[section]).find(start => name.startsWith(start));
     const own = Object.hasOwn(VARIABLES[section], name) ? VARIABLES[section][name] : undefined;
     const read = own ?? (prefix === undefined ? undefined : PREFIXES[section][prefix]);
     if (read === undefined || value === undefined || value === "") continue;
-    try {
-      assignments.push(...read(value, name, names));
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      problems.push({ where: name, path: "", message: error.message });
+    for (const entry of LISTS.has(name) ? splitList(value) : [value]) {
+      try {
+        assignments.push(...read(entry, name, names));
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        problems.push({ where: name, path: "", message: error.message });
+      }
     }
   }
   return { assignments, problems };
@@ -114,10 +123,6 @@ export function unknownVariables(environment: Environment): readonly string[] {
 
 function textAt(...path: readonly string[]): OverrideReader {
   return (value, where) => [{ path, value, where }];
-}
-
-function listOf(read: OverrideReader): OverrideReader {
-  return (value, where, names) => readList(value, entry => read(entry, where, names));
 }
 
 /** `host__role` at the end of a variable's name, as `host:role`. */

@@ -44,6 +44,7 @@ test("a value of --rate without a key is the rates", async () => {
   assert.deepEqual(await rate("9/SECOND+ 90/MINUTE"), ["9/SECOND+90/MINUTE", delay]);
   assert.deepEqual(await rate(" 9/s , max_delay_ms:7"), ["9/SECOND", 7]);
   assert.deepEqual(await rate("none"), ["", delay]);
+  assert.deepEqual(await rate("NONE,max_delay_ms:7"), ["", 7]);
   assert.deepEqual(await ratesOf({ env: { DOCSTOKG_RLIMITS: "a.example:metadata=9/SECOND" } }), ["9/SECOND", delay]);
   assert.deepEqual(await ratesOf({ env: { "DOCSTOKG_RLIMIT__a.example__metadata": "9/SECOND" } }), ["9/SECOND", delay]);
   await assert.rejects(rate("9/PARSEC"), /--rate: hosts\.a\.example\.metadata\.rates: .*9\/PARSEC/);

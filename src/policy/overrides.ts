@@ -1,4 +1,5 @@
 /** Overrides as the environment and the command line write them: `rates:3/SECOND,count_head=false`. */
+import { NO_LIMIT } from "../core/limits/rate.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { nearest } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
@@ -47,8 +48,13 @@ export function readFields(text: string, path: readonly string[], where: string)
     const keys = name.split(".");
     if (keys.some(each => FORBIDDEN_KEYS.has(each))) throw new RangeError(`unknown key ${JSON.stringify(key)}`);
     const isRate = keys[0] === "rates" || keys[0] === "costs";
-    return { path: [...path, ...keys], value: isRate ? value : parseScalar(value), where };
+    return { path: [...path, ...keys], value: isRate ? rateText(value) : parseScalar(value), where };
   });
+}
+
+/** Rates may be written in any case, so `none` may too. */
+function rateText(value: string): string {
+  return value.toLowerCase() === NO_LIMIT ? NO_LIMIT : value;
 }
 
 /** Reads `host:role=fields` of the limits. In place of the host: a service, or `defaults`. */
@@ -89,12 +95,12 @@ export const readBreakerRoleOverride: OverrideReader = (text, where, names) => {
   return readBreakerOverride(text, where, names);
 };
 
-/** Reads several entries joined by `;`. */
-export function readList(text: string, read: (entry: string) => readonly Assignment[]): readonly Assignment[] {
+/** Several entries joined by `;`. */
+export function splitList(text: string): readonly string[] {
   return text
     .split(";")
-    .filter(entry => entry.trim() !== "")
-    .flatMap(entry => read(entry.trim()));
+    .map(entry => entry.trim())
+    .filter(entry => entry !== "");
 }
 
 /** Numbers and booleans as such, everything else as text. */
