@@ -4,7 +4,7 @@ import { fileKind, type PolicyFileKind } from "./file-kind.ts";
 import { readFileLayer } from "./file-layer.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
 import { lintPolicy } from "./lint.ts";
-import { loadPolicy, type PolicySources } from "./load.ts";
+import { type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
 
 /** The result of `docstokg policy check`. */
 export interface PolicyCheck {
@@ -18,11 +18,18 @@ export interface PolicyFilesCheck extends PolicyCheck {
   readonly files: readonly { readonly file: string; readonly kind: PolicyFileKind }[];
 }
 
-/**
- * Checks the effective policy: files, environment and flags together.
- * @param nowMs the time, to judge the age of the numbers
- */
-export async function checkPolicy(sources: PolicySources, nowMs?: number): Promise<PolicyCheck> {
+export interface PolicyCheckOptions {
+  /** The time, to judge the age of the numbers. @default their age is not judged */
+  readonly nowMs?: number | undefined;
+  /** Throws a ConfigError if a hub cannot use the stores of the policy. @default stores are not checked */
+  readonly checkStores?: ((policy: LoadedPolicy) => void) | undefined;
+}
+
+/** Checks the effective policy: files, environment and flags together. */
+export async function checkPolicy(
+  sources: PolicySources,
+  { nowMs, checkStores }: PolicyCheckOptions = {},
+): Promise<PolicyCheck> {
   const { env = {} } = sources;
   const problems: ConfigProblem[] = [];
   const collected = async <Value>(load: () => Promise<Value>): Promise<Value | undefined> => {
@@ -35,6 +42,7 @@ export async function checkPolicy(sources: PolicySources, nowMs?: number): Promi
     }
   };
   const policy = await collected(() => loadPolicy(sources));
+  if (policy !== undefined) await collected(async () => checkStores?.(policy));
   const unknown = unknownVariables(env).map(message => warning("unknown-variable", message));
   return { problems, findings: [...(policy === undefined ? [] : lintPolicy(policy, nowMs)), ...unknown] };
 }
@@ -47,7 +55,7 @@ export async function checkPolicy(sources: PolicySources, nowMs?: number): Promi
 export async function checkFiles(
   names: readonly string[],
   sources: PolicySources = {},
-  nowMs?: number,
+  options?: PolicyCheckOptions,
 ): Promise<PolicyFilesCheck> {
   const files = await Promise.all(
     names.map(async file => ({ file, kind: fileKind(file, (await readFileLayer(file)).assignments) })),
@@ -58,7 +66,7 @@ export async function checkFiles(
   const rounds = Math.max(1, ...byKind.map(([, ofKind]) => ofKind.length));
   for (let round = 0; round < rounds; round += 1) {
     const own = byKind.map(([kind, ofKind]) => [kind, (ofKind[round] ?? ofKind.at(-1))?.file]);
-    const found = await checkPolicy({ ...sources, ...Object.fromEntries(own) }, nowMs);
+    const found = await checkPolicy({ ...sources, ...Object.fromEntries(own) }, options);
     for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
     for (const finding of found.findings) findings.set(finding.message, finding);
   }

@@ -19,6 +19,7 @@ export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
     ...unusedBreakers(policy),
     ...repeatedValues(policy),
     ...maskedDefaults(policy),
+    ...unusedAddresses(policy),
   ];
 }
 
@@ -161,4 +162,23 @@ function repeatedValues({ ratelimits, breakers }: LoadedPolicy): readonly Policy
       ];
     }),
   );
+}
+
+/** The address of a store that is not used, because its backend has none. */
+function unusedAddresses({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
+  const { kind = "memory", dsn } = ratelimits.options.backend ?? {};
+  const { backend = "none", dsn: cooldownDsn } = breakers.options.advanced?.cooldown_store ?? {};
+  const found = (path: readonly string[], { index }: AssignedValues, key: string, value: string) =>
+    warning(
+      "dead-override",
+      `${index.whereOf(path)}: ${path.join(".")} has no effect: ${key} is ${value}, which needs no address`,
+    );
+  return [
+    ...(dsn && (kind === "memory" || kind === "multiprocess")
+      ? [found(["backend", "dsn"], ratelimits, "backend.kind", kind)]
+      : []),
+    ...(cooldownDsn && backend === "none"
+      ? [found(["advanced", "cooldown_store", "dsn"], breakers, "advanced.cooldown_store.backend", backend)]
+      : []),
+  ];
 }

@@ -319,3 +319,13 @@ test("findings name the defaults and suffixes, and no invented host", async () =
   const [looser = ""] = await found({ ratelimits }, "looser-than-shipped");
   assert.match(looser, /^\*\.hal\.science \(metadata\): .*; the limits of \*\.hal\.science apply: /);
 });
+
+test("the address of a store without a backend that needs it is reported", async () => {
+  const env = { DOCSTOKG_RLIMIT_DSN: "x.db", DOCSTOKG_BREAKER_COOLDOWN_DSN: "redis://u:secret@a.example" };
+  assert.deepEqual(await found({ env }, "dead-override"), [
+    "DOCSTOKG_RLIMIT_DSN: backend.dsn has no effect: backend.kind is memory, which needs no address",
+    "DOCSTOKG_BREAKER_COOLDOWN_DSN: advanced.cooldown_store.dsn has no effect: advanced.cooldown_store.backend is none, which needs no address",
+  ]);
+  const backends = { DOCSTOKG_RLIMIT_BACKEND: "sqlite", DOCSTOKG_BREAKER_COOLDOWN_BACKEND: "redis" };
+  assert.deepEqual(await found({ env: { ...env, ...backends } }, "dead-override"), []);
+});

@@ -1,6 +1,8 @@
 import { ConfigError } from "../../errors.ts";
 import { checkFiles } from "../../policy/check-file.ts";
 import type { PolicyFinding } from "../../policy/finding.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import { checkPolicyStores } from "../../stores/open-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
@@ -13,14 +15,15 @@ import { withStdin } from "./policy-stdin.ts";
 /** `docstokg policy check`. */
 export const checkPolicies: RunCommand = async (given, options, io) => {
   const sources = policySources(options, io);
-  const nowMs = (io.time ?? systemTime).wallMs();
+  const { env, time = systemTime } = io;
+  const checkStores = (policy: LoadedPolicy) => checkPolicyStores({ policy, env, time, random: Math.random });
   if (given.indexOf("-") !== given.lastIndexOf("-"))
     throw usageError("-", "stdin is given twice, and can be checked only once");
   const check = (stdin: string) =>
     checkFiles(
       given.map(file => (file === "-" ? stdin : file)),
       sources,
-      nowMs,
+      { nowMs: time.wallMs(), checkStores },
     );
   const { files, problems, findings } = await (given.includes("-") ? withStdin(io, check) : check(""));
   const lines = files.map(({ file, kind }) => {

@@ -355,3 +355,19 @@ test("the examples in the help of the policy flags are valid, and each has an ef
     assert.deepEqual([exitCode, stderr], [0, ""], `${flag} ${example}`);
   }
 });
+
+test("policy check refuses a store that a hub would refuse, and names the source", async () => {
+  for (const [flags, expected] of [
+    [["--rate-backend", "redis"], /^--rate-backend: backend\.dsn: backend redis needs a dsn: redis:\/\/host/],
+    [
+      ["--rate-backend", "sqlite", "--rate-dsn", "redis://u:secret@127.0.0.1"],
+      /^--rate-dsn: backend\.dsn: "redis:\/\/…@127\.0\.0\.1" is not a dsn of backend sqlite/,
+    ],
+    [["--rate-backend", "redis", "--rate-dsn", "redis://a?cluster=yes"], /backend\.dsn: .*expected cluster=true/],
+  ] as const) {
+    const { exitCode, stdout, stderr } = await run(["policy", "check", ...flags]);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, expected);
+    assert.match(stdout, /^1 problem, /m);
+  }
+});
