@@ -329,3 +329,18 @@ test("the address of a store without a backend that needs it is reported", async
   const backends = { DOCSTOKG_RLIMIT_BACKEND: "sqlite", DOCSTOKG_BREAKER_COOLDOWN_BACKEND: "redis" };
   assert.deepEqual(await found({ env: { ...env, ...backends } }, "dead-override"), []);
 });
+
+test("the key of a service that has only suffixes counts as sent", async () => {
+  const ratelimits = {
+    services: { portals: { members: ["*.a.example"], with: { MY_KEY: { metadata: { rates: "none" } } } } },
+  };
+  const identities = { services: { portals: { headers: { "x-key": "{MY_KEY}" } } } };
+  assert.deepEqual(await found({ ratelimits, identities, env: { MY_KEY: "secret" } }, "unused-tier"), []);
+  assert.deepEqual(await found({ ratelimits, identities }, "unused-tier"), []);
+  assert.equal((await found({ ratelimits }, "unused-tier")).length, 1);
+  const gains = await found({ ratelimits, identities }, "key-gain");
+  assert.ok(
+    gains.includes("service portals: MY_KEY is not set; with it metadata no limit instead of 10/SECOND + 5000/HOUR"),
+    gains.join("\n"),
+  );
+});
