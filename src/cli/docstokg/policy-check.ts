@@ -1,4 +1,4 @@
-import { ConfigError } from "../../errors.ts";
+import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { checkFiles } from "../../policy/check-file.ts";
 import type { PolicyFinding } from "../../policy/finding.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
@@ -27,8 +27,8 @@ export const checkPolicies: RunCommand = async (given, options, io) => {
     );
   const { files, problems, findings } = await (given.includes("-") ? withStdin(io, check) : check(""));
   const lines = files.map(({ file, kind }) => {
-    const own = problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
-    return `${file}: ${kind}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`;
+    const own = countOf(problems.filter(({ where }) => where === file || where.startsWith(`${file}:`)));
+    return `${file}: ${kind}, ${own === 0 ? "ok" : formatCount(own, "problem")}`;
   });
   const warnings = findings.filter(({ severity }) => severity === "warning");
   const notices = findings.filter(({ severity }) => severity === "notice");
@@ -39,7 +39,7 @@ export const checkPolicies: RunCommand = async (given, options, io) => {
     for (const line of findingLines(warnings)) io.stderr.write(`${line}\n`);
     lines.push(...findingLines(notices));
     const counts = [
-      formatCount(problems.length, "problem"),
+      formatCount(countOf(problems), "problem"),
       formatCount(warnings.length, "warning"),
       formatCount(notices.length, "notice"),
     ];
@@ -49,6 +49,10 @@ export const checkPolicies: RunCommand = async (given, options, io) => {
   const isFailed = problems.length > 0 || (options["strict"] === true && warnings.length > 0);
   return isFailed ? ExitCode.usage : ExitCode.ok;
 };
+
+function countOf(problems: readonly ConfigProblem[]): number {
+  return problems.reduce((sum, { count = 1 }) => sum + count, 0);
+}
 
 /** Thousands of findings of one rule usually have one cause. Findings after the first 20 are only counted. */
 const SHOWN_PER_RULE_MAX = 20;

@@ -371,3 +371,11 @@ test("policy check refuses a store that a hub would refuse, and names the source
     assert.match(stdout, /^1 problem, /m);
   }
 });
+
+test("policy check counts every problem of a file, also those that it does not list", async () => {
+  const hosts = Array.from({ length: 21 }, (_, at) => `  h${at}.example: { metadata: { rate: 1/s } }\n`);
+  const path = await file("long-ratelimits.yaml", `hosts:\n${hosts.join("")}`);
+  const { stdout, stderr } = await run(["policy", "check", path]);
+  assert.equal(stdout, `${path}: ratelimits, 21 problems\n21 problems, 0 warnings, 0 notices\n`);
+  assert.equal(stderr.trimEnd().split("\n").at(-1), `${path}: and 1 more problem (21 in all)`);
+});
