@@ -19,6 +19,7 @@ export function entryFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
     ...unusedBreakers(policy),
     ...repeatedValues(policy),
     ...maskedDefaults(policy),
+    ...maskedEntries(policy),
     ...unusedAddresses(policy),
   ];
 }
@@ -144,6 +145,32 @@ function maskedDefaults({ breakers: { index } }: LoadedPolicy): readonly PolicyF
         `${own.where}: defaults.${field} has no effect on hosts: defaults.roles.<role>.${field} decides (${decide}); set it for each role, for example with --breaker defaults:metadata=${field}:${own.value}`,
       ),
     ];
+  });
+}
+
+/**
+ * A user's number of a host or service that is stricter than the shipped number of one of its roles, which wins. A looser
+ * one is not reported: the shipped roles exist to keep it from them.
+ */
+function maskedEntries({ breakers: { assignments, index } }: LoadedPolicy): readonly PolicyFinding[] {
+  return assignments.flatMap(own => {
+    const { path, value, where } = own;
+    const [key, name, last] = path;
+    const field = CIRCUIT_FIELDS.find(each => each === last);
+    if (field === undefined || path.length !== 3 || isShippedSource(where) || !index.isInEffect(own)) return [];
+    return ROLES.flatMap(role => {
+      const byRole = index.at([key ?? "", name ?? "", "roles", role, field]).at(-1);
+      if (byRole === undefined || !isShippedSource(byRole.where)) return [];
+      const [ours, theirs] = [Number(value), Number(byRole.value)];
+      if (field === "fail_max" ? ours >= theirs : ours <= theirs) return [];
+      const target = key === "services" ? `service:${name}` : `host:${name}`;
+      return [
+        warning(
+          "dead-override",
+          `${where}: ${path.join(".")} has no effect on ${role}: ${byRole.path.join(".")} decides (${byRole.value}, ${byRole.where}); set it too, for example with --breaker ${target}:${role}=${field}:${value}`,
+        ),
+      ];
+    });
   });
 }
 

@@ -344,3 +344,20 @@ test("the key of a service that has only suffixes counts as sent", async () => {
     gains.join("\n"),
   );
 });
+
+test("a stricter breaker of a service that shipped roles keep without effect is reported for each role", async () => {
+  const messages = await found({ overrides: { breaker: ["service:wayback-cdx=fail_max:1"] } }, "dead-override");
+  assert.deepEqual(
+    messages.map(message => message.replace(/breakers\.yaml \(shipped\):\d+/, "shipped")),
+    ["metadata", "artifact"].map(
+      (role, index) =>
+        `--breaker: services.wayback-cdx.fail_max has no effect on ${role}: services.wayback-cdx.roles.${role}.fail_max decides (${3 - index}, shipped); set it too, for example with --breaker service:wayback-cdx:${role}=fail_max:1`,
+    ),
+  );
+  for (const breaker of [
+    "service:wayback-cdx=fail_max:9",
+    "mine.example=fail_max:1",
+    "service:wayback-cdx:metadata=fail_max:1",
+  ])
+    assert.deepEqual(await found({ overrides: { breaker: [breaker] } }, "dead-override"), [], breaker);
+});
