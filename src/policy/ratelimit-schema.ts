@@ -189,7 +189,7 @@ const aimdSchema = s.object({
     .max(1)
     .default(DEFAULT_AIMD.high_429_ratio)
     .describe(
-      "Share of 429 responses in a window above which the rate is lowered, above 0 and at most 1. Default: 0.05",
+      "Share of 429 responses in a window from which the rate is lowered, above 0 and at most 1. Default: 0.05",
     ),
   increase_step_pct: s
     .number()

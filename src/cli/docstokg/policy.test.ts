@@ -379,3 +379,11 @@ test("policy check counts every problem of a file, also those that it does not l
   assert.equal(stdout, `${path}: ratelimits, 21 problems\n21 problems, 0 warnings, 0 notices\n`);
   assert.equal(stderr.trimEnd().split("\n").at(-1), `${path}: and 1 more problem (21 in all)`);
 });
+
+test("policy explain calls a host listed that only the breakers list, and refuses a resolver without a name", async () => {
+  const { stdout } = await run(["policy", "explain", "mine.example", "--breaker", "mine.example=fail_max:2"]);
+  assert.match(stdout, /^mine\.example \(metadata\), listed in the policy\n/);
+  const { exitCode, stderr } = await run(["policy", "explain", "resolver:"]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /the name of the resolver is missing/);
+});
