@@ -56,6 +56,8 @@ export interface ConfigProblem {
   readonly path: string;
   /** Names the invalid value and the valid ones. */
   readonly message: string;
+  /** How many problems this entry stands for: the last entry of a long list counts the others. @default 1 */
+  readonly count?: number | undefined;
 }
 
 /** The configuration is invalid. The message has one line for each problem. */
@@ -76,8 +78,9 @@ export class ConfigError extends DocstokgError {
 }
 
 /** Every text is redacted: a password may also stand in a key, in the name of a file or in a malformed entry. */
-function withoutPasswords({ where, path, message }: ConfigProblem): ConfigProblem {
+function withoutPasswords({ where, path, message, ...count }: ConfigProblem): ConfigProblem {
   return {
+    ...count,
     where: withoutCredentials(where),
     path: withoutCredentials(path),
     message: withoutQuotedCredentials(message),

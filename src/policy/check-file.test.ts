@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { checkFile, checkPolicy } from "./check-file.ts";
+import { checkFiles, checkPolicy } from "./check-file.ts";
+import type { PolicySources } from "./load.ts";
 
 let folder = "";
 before(async () => {
@@ -15,6 +16,11 @@ async function file(name: string, text: string): Promise<string> {
   const path = join(folder, name);
   await writeFile(path, text);
   return path;
+}
+
+async function checkFile(path: string, sources?: PolicySources) {
+  const { files, ...checked } = await checkFiles([path], sources);
+  return { kind: files[0]?.kind, ...checked };
 }
 
 test("a file is checked as the kind that its name or its keys show", async () => {
@@ -81,4 +87,35 @@ test("an identities file is recognised by its name or its keys", async () => {
   const { kind, problems } = await checkFile(keyed);
   assert.equal(kind, "identities");
   assert.equal(problems.length, 1);
+});
+
+test("the kind of a file follows from the keys of the schemas, also if a key is misspelled", async () => {
+  for (const [kind, text] of [
+    ["breakers", "hosts: { a.example: { retry_after_cap_s: 5 } }"],
+    ["breakers", "hosts: { a.example: { throttles: [{ header: x-quota }] } }"],
+    ["breakers", "services: { arxiv: { roles: { metadata: { fail_max: many } } } }"],
+    ["breakers", "resolvers: { lov: { fail_mx: 3 } }"],
+    ["identities", 'services: { arxiv: { headers: { x-key: "{MY_KEY}" } } }'],
+    ["identities", "hosts: { api.crossref.org: null }"],
+    ["ratelimits", "hosts: { breakers.example: { metadata: { rate: 1/s } } }"],
+    ["ratelimits", "version: 1"],
+  ])
+    assert.equal((await checkFile(await file("any.yaml", `${text}\n`))).kind, kind, text);
+});
+
+test("files of different kinds are checked together, and each file of one kind", async () => {
+  const limits = await file("new-ratelimits.yaml", "services: { mine: { members: [a.example] } }\n");
+  const breakers = await file("new-breakers.yaml", "services: { mine: { fail_max: 2 } }\n");
+  const identities = await file("new-identities.yaml", "services: { mine: { headers: { x-key: '{MY_KEY}' } } }\n");
+  const wrong = await file("wrong-ratelimits.yaml", "services: { mine: { members: [a.example], rate: 1/s } }\n");
+  const { problems, findings, files } = await checkFiles([identities, breakers, limits]);
+  assert.deepEqual(
+    [problems, findings.filter(({ severity }) => severity === "warning"), files.map(({ kind }) => kind)],
+    [[], [], ["identities", "breakers", "ratelimits"]],
+  );
+  const both = await checkFiles([wrong, limits, identities]);
+  assert.deepEqual(
+    both.problems.map(({ message }) => message),
+    ["unknown key; did you mean rates?"],
+  );
 });

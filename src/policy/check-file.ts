@@ -1,13 +1,10 @@
-import { basename } from "node:path";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { unknownVariables } from "./environment.ts";
+import { fileKind, type PolicyFileKind } from "./file-kind.ts";
 import { readFileLayer } from "./file-layer.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
-import type { Assignment } from "./layer.ts";
 import { lintPolicy } from "./lint.ts";
-import { loadPolicy, type PolicySources } from "./load.ts";
-
-type PolicyFileKind = "ratelimits" | "breakers" | "identities";
+import { type LoadedPolicy, loadPolicy, type PolicySources } from "./load.ts";
 
 /** The result of `docstokg policy check`. */
 export interface PolicyCheck {
@@ -16,21 +13,23 @@ export interface PolicyCheck {
   readonly findings: readonly PolicyFinding[];
 }
 
-/** Keys that only breakers.yaml has. */
-const BREAKER_KEYS: ReadonlySet<string> = new Set([
-  "advanced",
-  "resolvers",
-  "fail_max",
-  "reset_timeout_s",
-  "classify",
-  "half_open",
-]);
+/** The result for several files. */
+export interface PolicyFilesCheck extends PolicyCheck {
+  readonly files: readonly { readonly file: string; readonly kind: PolicyFileKind }[];
+}
 
-/**
- * Checks the effective policy: files, environment and flags together.
- * @param nowMs the time, to judge the age of the numbers
- */
-export async function checkPolicy(sources: PolicySources, nowMs?: number): Promise<PolicyCheck> {
+export interface PolicyCheckOptions {
+  /** The time, to judge the age of the numbers. @default their age is not judged */
+  readonly nowMs?: number | undefined;
+  /** Throws a ConfigError if a hub cannot use the stores of the policy. @default stores are not checked */
+  readonly checkStores?: ((policy: LoadedPolicy) => void) | undefined;
+}
+
+/** Checks the effective policy: files, environment and flags together. */
+export async function checkPolicy(
+  sources: PolicySources,
+  { nowMs, checkStores }: PolicyCheckOptions = {},
+): Promise<PolicyCheck> {
   const { env = {} } = sources;
   const problems: ConfigProblem[] = [];
   const collected = async <Value>(load: () => Promise<Value>): Promise<Value | undefined> => {
@@ -43,34 +42,33 @@ export async function checkPolicy(sources: PolicySources, nowMs?: number): Promi
     }
   };
   const policy = await collected(() => loadPolicy(sources));
+  if (policy !== undefined) await collected(async () => checkStores?.(policy));
   const unknown = unknownVariables(env).map(message => warning("unknown-variable", message));
   return { problems, findings: [...(policy === undefined ? [] : lintPolicy(policy, nowMs)), ...unknown] };
 }
 
-/** Checks the effective policy with this file in the place of the user's own file of its kind. */
-export async function checkFile(
-  file: string,
+/**
+ * Checks the effective policy with these files in the place of the user's own ones. Files of different kinds are checked
+ * together: breakers and identities may name services of the limits. Several files of one kind are checked one after
+ * the other, each with the files of the other kinds.
+ */
+export async function checkFiles(
+  names: readonly string[],
   sources: PolicySources = {},
-  nowMs?: number,
-): Promise<PolicyCheck & { readonly kind: PolicyFileKind }> {
-  const { assignments } = await readFileLayer(file);
-  const kind = kindOf(file, assignments);
-  return { kind, ...(await checkPolicy({ ...sources, [kind]: file }, nowMs)) };
-}
-
-/** By the file's name, or else by keys that only one kind of file has. */
-function kindOf(file: string, assignments: readonly Assignment[]): PolicyFileKind {
-  const name = basename(file);
-  if (/breaker/i.test(name)) return "breakers";
-  if (/ratelimit/i.test(name)) return "ratelimits";
-  if (/identit/i.test(name)) return "identities";
-  if (assignments.some(({ path: [first, , key] }) => first === "hosts" && (key === "query" || key === "headers")))
-    return "identities";
-  return assignments.some(({ path }) => keysOf(path).some(key => BREAKER_KEYS.has(key))) ? "breakers" : "ratelimits";
-}
-
-/** Without the name of a host or service, which may be equal to a key. */
-function keysOf([first = "", second, ...others]: readonly string[]): readonly string[] {
-  const isNamed = first === "hosts" || first === "services" || first === "groups";
-  return isNamed || second === undefined ? [first, ...others] : [first, second, ...others];
+  options?: PolicyCheckOptions,
+): Promise<PolicyFilesCheck> {
+  const files = await Promise.all(
+    names.map(async file => ({ file, kind: fileKind(file, (await readFileLayer(file)).assignments) })),
+  );
+  const byKind = [...Map.groupBy(files, ({ kind }) => kind)];
+  const problems = new Map<string, ConfigProblem>();
+  const findings = new Map<string, PolicyFinding>();
+  const rounds = Math.max(1, ...byKind.map(([, ofKind]) => ofKind.length));
+  for (let round = 0; round < rounds; round += 1) {
+    const own = byKind.map(([kind, ofKind]) => [kind, (ofKind[round] ?? ofKind.at(-1))?.file]);
+    const found = await checkPolicy({ ...sources, ...Object.fromEntries(own) }, options);
+    for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
+    for (const finding of found.findings) findings.set(finding.message, finding);
+  }
+  return { files, problems: [...problems.values()], findings: [...findings.values()] };
 }

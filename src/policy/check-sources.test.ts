@@ -73,7 +73,7 @@ describe("large and deep configuration", () => {
     const unknown = entries(index => [`metdata${index}`, 1]) as object;
     const problems = await problemsOf(() => loadPolicy({ ratelimits: unknown }));
     assert.equal(problems.length, 21);
-    assert.equal(problems.at(-1), "ratelimits  and 29980 more problems (30000 in all)");
+    assert.equal(problems.at(-1), "policy.ratelimits  and 29980 more problems (30000 in all)");
   });
 
   test("of valid entries and paths loads", async () => {

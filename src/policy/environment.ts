@@ -8,16 +8,17 @@ import {
   readBreakerOverride,
   readBreakerRoleOverride,
   readFields,
-  readList,
   readRateOverride,
+  splitList,
 } from "./overrides.ts";
+import { isRole } from "./roles.ts";
 
 type VariableReaders = Readonly<Record<SectionName, Readonly<Record<string, OverrideReader>>>>;
 
 /** Variables with a fixed name. */
 const VARIABLES: VariableReaders = {
   ratelimits: {
-    DOCSTOKG_RLIMITS: listOf(readRateOverride),
+    DOCSTOKG_RLIMITS: readRateOverride,
     DOCSTOKG_RLIMIT_BACKEND: textAt("backend", "kind"),
     DOCSTOKG_RLIMIT_DSN: textAt("backend", "dsn"),
     DOCSTOKG_WHEN_STORE_AWAY: textAt("backend", "when_store_away"),
@@ -28,12 +29,15 @@ const VARIABLES: VariableReaders = {
     DOCSTOKG_AIMD: (value, name) => readFields(value, ["aimd"], name),
   },
   breakers: {
-    DOCSTOKG_BREAKERS: listOf(readBreakerOverride),
+    DOCSTOKG_BREAKERS: readBreakerOverride,
     DOCSTOKG_BREAKER_ADV__ROLLING: (value, name) => readFields(value, ["advanced", "rolling_window"], name),
     DOCSTOKG_BREAKER_COOLDOWN_BACKEND: textAt("advanced", "cooldown_store", "backend"),
     DOCSTOKG_BREAKER_COOLDOWN_DSN: textAt("advanced", "cooldown_store", "dsn"),
   },
 };
+
+/** Variables with several entries, joined by `;`. */
+const LISTS: ReadonlySet<string> = new Set(["DOCSTOKG_RLIMITS", "DOCSTOKG_BREAKERS"]);
 
 /** Variables whose names contain a host, a role or a resolver. */
 const PREFIXES: VariableReaders = {
@@ -41,7 +45,14 @@ const PREFIXES: VariableReaders = {
     DOCSTOKG_RLIMIT__: (value, name, names) => readRateOverride(`${hostAndRole(name)}=${value}`, name, names),
   },
   breakers: {
-    DOCSTOKG_BREAKER__: (value, name, names) => readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name, names),
+    DOCSTOKG_BREAKER__: (value, name, names) => {
+      const [, role] = splitHostAndRole(name);
+      if (role !== undefined && isRole(role.toLowerCase()))
+        throw new RangeError(
+          `the name ends in the role ${role}: for one role, the variable is DOCSTOKG_BREAKER_ROLE__${nameAfterPrefix(name)}`,
+        );
+      return readBreakerOverride(`${nameAfterPrefix(name)}=${value}`, name, names);
+    },
     DOCSTOKG_BREAKER_ROLE__: (value, name, names) =>
       readBreakerRoleOverride(`${hostAndRole(name)}=${value}`, name, names),
     DOCSTOKG_BREAKER_RESOLVER__: (value, name, names) =>
@@ -74,20 +85,26 @@ export const VARIABLE_PREFIXES: readonly string[] = [
 /** Environment variables by name, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The values that the environment sets for the limits or for the breakers. An empty variable sets nothing. */
+/**
+ * The values that the environment sets for the limits or for the breakers. An empty variable sets nothing. A variable
+ * for one host or role wins over the lists.
+ */
 export function readEnvironment(environment: Environment, section: SectionName, names: KnownNames): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
-  for (const [name, value] of Object.entries(environment)) {
+  const isSingle = ([name]: readonly [string, unknown]) => Number(!LISTS.has(name));
+  for (const [name, value] of Object.entries(environment).toSorted((a, b) => isSingle(a) - isSingle(b))) {
     const prefix = Object.keys(PREFIXES[section]).find(start => name.startsWith(start));
     const own = Object.hasOwn(VARIABLES[section], name) ? VARIABLES[section][name] : undefined;
     const read = own ?? (prefix === undefined ? undefined : PREFIXES[section][prefix]);
     if (read === undefined || value === undefined || value === "") continue;
-    try {
-      assignments.push(...read(value, name, names));
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      problems.push({ where: name, path: "", message: error.message });
+    for (const entry of LISTS.has(name) ? splitList(value) : [value]) {
+      try {
+        assignments.push(...read(entry, name, names));
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        problems.push({ where: name, path: "", message: error.message });
+      }
     }
   }
   return { assignments, problems };
@@ -108,15 +125,15 @@ function textAt(...path: readonly string[]): OverrideReader {
   return (value, where) => [{ path, value, where }];
 }
 
-function listOf(read: OverrideReader): OverrideReader {
-  return (value, where, names) => readList(value, entry => read(entry, where, names));
-}
-
 /** `host__role` at the end of a variable's name, as `host:role`. */
 function hostAndRole(variable: string): string {
+  return splitHostAndRole(variable).join(":");
+}
+
+function splitHostAndRole(variable: string): readonly [host: string, role?: string] {
   const name = nameAfterPrefix(variable);
   const at = name.lastIndexOf("__");
-  return at < 0 ? name : `${name.slice(0, at)}:${name.slice(at + 2)}`;
+  return at < 0 ? [name] : [name.slice(0, at), name.slice(at + 2)];
 }
 
 /** The part after the first double underscore: a host, `host__role`, or the name of a resolver. */

@@ -2,6 +2,7 @@ import { notice, type PolicyFinding, warning } from "./finding.ts";
 import type { Route, ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { type LimitScope, scopePlaces, valueAt } from "./precedence.ts";
+import { probeOf } from "./probed-url.ts";
 import { ROLES } from "./roles.ts";
 
 /** Limits of a service that would apply if a key or an email address were set. */
@@ -69,7 +70,7 @@ function tierNames({ ratelimits }: LoadedPolicy, scope: LimitScope): readonly st
 }
 
 function hostsOf({ scope, members }: ScopeEntry): readonly string[] {
-  return [...(scope.listed ?? []).slice(-1), ...members.filter(({ isSuffix }) => !isSuffix).map(({ host }) => host)];
+  return [...(scope.listed ?? []).slice(-1), ...members.map(member => probeOf(member).host)];
 }
 
 /** `total 10/SECOND instead of 3/SECOND, metadata 8/SECOND instead of 5/2SECOND`. */
@@ -87,5 +88,5 @@ function gainText({ ratelimits }: LoadedPolicy, entry: ScopeEntry, tier: string)
 }
 
 function ratesOf({ roleBudget, above: [total] }: Route): { readonly role: string; readonly total: string } {
-  return { role: roleBudget.labels.join(" + "), total: total?.policy.labels.join(" + ") || "no limit" };
+  return { role: roleBudget.labels.join(" + ") || "no limit", total: total?.policy.labels.join(" + ") || "no limit" };
 }

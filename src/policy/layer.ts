@@ -13,6 +13,8 @@ export interface Assignment {
   readonly where: string;
   /** The comment after the value in its YAML file, which names the source of the number and its date. */
   readonly note?: string | undefined;
+  /** True if a tier of the same entry lost its value because of this one, see `mergeLayers`. */
+  readonly replacesTier?: boolean | undefined;
 }
 
 /** The values of one source (file, object, environment or flags), and what is wrong with them. */
@@ -46,11 +48,14 @@ export function assemble(assignments: readonly Assignment[]): Record<string, unk
   return root;
 }
 
-/** No policy has deeper values. The bound also ends the walk through an object that contains itself. */
+/** No policy has deeper values. */
 export const MAX_DEPTH = 12;
 /** The size of one file. */
 export const MAX_CHARACTERS = 4_000_000;
-/** The values of one file. An alias counts each time it is used, so that a few lines cannot expand to millions of values. */
+/**
+ * The values of one file or object. An alias counts each time it is used, so that a few lines cannot expand to millions
+ * of values. With `MAX_DEPTH`, it also ends the walk through an object that contains itself.
+ */
 export const MAX_NODES = 250_000;
 /** As keys they could change the prototype of an object. */
 export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
@@ -62,8 +67,14 @@ export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constr
 export function objectLayer(value: unknown, where: string): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
+  let values = 0;
   const walk = (held: unknown, path: readonly string[]) => {
-    if (held === undefined) return;
+    if (held === undefined || values > MAX_NODES) return;
+    values += 1;
+    if (values > MAX_NODES) {
+      problems.push({ where, path: path.join("."), message: `more than ${MAX_NODES} values` });
+      return;
+    }
     if (!isMap(held)) {
       assignments.push({ path, value: held, where });
       return;

@@ -24,6 +24,10 @@ test("limits that probably do not do what their author wants give warnings", asy
     "max_concurrent 1 limits this to about 3.3 calls/s (at 300 ms per call), below its rate of 10.0/s",
   ]);
   assert.deepEqual(await warned({ rates: "10/s+5000/h", max_concurrent: 100 }), []);
+  assert.deepEqual(await warned({ rates: "none", max_concurrent: 1 }), []);
+  assert.deepEqual(await warned({ rates: "1/2MINUTE", max_delay_ms: 200 }), [
+    "max_delay_ms 200 is less than the 120000 ms between calls at 1/2MINUTE: when the window is full, calls are refused instead of queued; raise max_delay_ms",
+  ]);
 });
 
 test("warnings cover services, paths of a host, and totals", async () => {
@@ -78,4 +82,22 @@ test("a total of a host above the total of its service gives a warning", async (
     warning ?? "",
     /^a\.example total: 9\/SECOND \(policy\.ratelimits\) has no effect: the total of service pair/,
   );
+});
+
+test("limits without a key give no warning if every request carries the key", async () => {
+  const ratelimits = {
+    extends: "none",
+    hosts: {
+      "a.example": {
+        metadata: { rates: "1/9s", max_delay_ms: 10 },
+        with: { MY_KEY: { metadata: { rates: "9/s", max_delay_ms: 1000 } } },
+      },
+    },
+  } as const;
+  const identities = (path: string) => ({ hosts: { "a.example": { path, headers: { "x-key": "{MY_KEY}" } } } });
+  const warned = async (sources: PolicySources) => warningsOf(await loadPolicy({ ratelimits, ...sources })).length;
+  const env = { MY_KEY: "secret" };
+  assert.equal(await warned({ identities: identities("/"), env }), 0);
+  assert.equal(await warned({ identities: identities("/api"), env }), 1);
+  assert.equal(await warned({ identities: identities("/") }), 1);
 });

@@ -1,9 +1,10 @@
 import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
 import { winningSource } from "./explanation.ts";
 import { type PolicyFinding, warning } from "./finding.ts";
-import type { ScopeEntry } from "./limit-policies.ts";
+import type { ConfiguredLimits, ScopeEntry } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
+import { probeOf } from "./probed-url.ts";
 import { implies } from "./rate-order.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { serviceOfName, withoutTier } from "./service-name.ts";
@@ -16,7 +17,8 @@ const MINUTE_US = 60_000_000;
 /** Valid limits that probably do not have the intended effect. */
 export function limitFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   const { resolved } = policy.ratelimits;
-  const found = resolved.entries.flatMap(entry =>
+  const used = resolved.entries.filter(entry => !isReplacedByTiers(resolved, entry));
+  const found = used.flatMap(entry =>
     ROLES.flatMap(role => {
       const { roleBudget, above } = resolved.routeOf(entry, role);
       const totals = above.map(budget => budget.policy);
@@ -29,6 +31,14 @@ export function limitFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [...new Map(found.map(finding => [finding.message, finding])).values()];
 }
 
+/** True for an entry without a tier whose hosts all send a key that selects a tier: no request has its limits. */
+function isReplacedByTiers(limits: ConfiguredLimits, { scope, members }: ScopeEntry): boolean {
+  const { listed = [], tiers = [] } = scope;
+  const probes = listed.length > 0 ? [{ host: listed.at(-1) ?? "", path: "" }] : members.map(probeOf);
+  if (tiers.length > 0 || probes.length === 0) return false;
+  return probes.every(({ host, path }) => (limits.scopeOf(host, path).tiers ?? []).length > 0);
+}
+
 function roleFindings(
   name: string,
   roleBudget: RoleBudgetPolicy,
@@ -39,7 +49,8 @@ function roleFindings(
   for (const budget of budgets) {
     for (const [index, rate] of budget.rates.entries()) {
       const spacingMs = rate.windowUs / rate.limit / 1000;
-      if (rate.windowUs <= MINUTE_US && spacingMs > roleBudget.maxDelayMs) {
+      // A longer window with more than one call is a quota, which is rarely full.
+      if ((rate.windowUs <= MINUTE_US || rate.limit === 1) && spacingMs > roleBudget.maxDelayMs) {
         warnings.push(
           warning(
             "bound-below-spacing",
@@ -64,7 +75,7 @@ function roleFindings(
     ...budgets.flatMap(budget => budget.rates.map(({ limit, windowUs }) => (limit * 1e6) / windowUs)),
   );
   const reachablePerSecond = (cap * 1000) / TYPICAL_LATENCY_MS;
-  if (reachablePerSecond < ratePerSecond) {
+  if (Number.isFinite(ratePerSecond) && reachablePerSecond < ratePerSecond) {
     warnings.push(
       warning(
         "slots-below-rate",

@@ -52,6 +52,30 @@ describe("limits that are looser than shipped are reported with the documented n
       assert.ok((await found({ overrides: { rate: [rate] } }, "looser-than-shipped")).length > 0, rate);
   });
 
+  test("slots that processes no longer share", async () => {
+    const hosts = { "api.crossref.org": { total: { shared: false } } };
+    const [first = "", ...others] = await found({ ratelimits: { hosts } }, "looser-than-shipped");
+    assert.match(
+      first,
+      /^api\.crossref\.org \(metadata\): the shipped limit max_concurrent 1 over all processes \(public pool .*; 5\/SECOND \+ max_concurrent 1$/,
+    );
+    assert.deepEqual(others, []);
+  });
+
+  test("with the source of the field and of the tier that is looser", async () => {
+    const env = { NCBI_API_KEY: "0123456789" };
+    const rate = ["service:ncbi:total=20/SECOND", "service:ncbi:metadata=20/SECOND"];
+    const messages = await found({ env, overrides: { rate } }, "looser-than-shipped");
+    const tier = messages.find(message => message.includes("of service ncbi with NCBI_API_KEY total "));
+    assert.match(tier ?? "", /the shipped limit 10\/SECOND \(10\/s with a key/);
+    const cap = ["api.openalex.org:total=max_concurrent:20"];
+    const [first = ""] = await found(
+      { env: { OPENALEX_API_KEY: "x" }, overrides: { rate: cap } },
+      "looser-than-shipped",
+    );
+    assert.match(first, /the shipped limit max_concurrent 8 \(our choice, 2026-11\) of api\.openalex\.org with /);
+  });
+
   test("HEAD requests that no longer count, and a budget for each partition", async () => {
     for (const [rate, expected] of [
       [
@@ -147,6 +171,11 @@ test("members that lose their service by !replace are reported, each with the li
     "dx.doi.org is no longer a member of service doi: the limits of the defaults apply to it",
     "www.doi.org is no longer a member of service doi: the limits of the defaults apply to it",
   ]);
+  const suffixes = await yaml("services:\n  hal: { members: !replace [hal.science] }\n");
+  assert.deepEqual(await found({ ratelimits: suffixes }, "orphaned-member"), [
+    "*.hal.science is no longer a member of service hal: the limits of the defaults apply to it",
+    "*.archives-ouvertes.fr is no longer a member of service hal: the limits of the defaults apply to it",
+  ]);
 });
 
 test("overrides without effect are reported: repeated values, paths that a host's entry does not reach, unused breakers", async () => {
@@ -239,4 +268,96 @@ test("a key that is set selects its tier, and is no longer offered", async () =>
   assert.equal(keyOf("pubmed.ncbi.nlm.nih.gov"), "service ncbi");
   assert.equal(keyOf("pmc.ncbi.nlm.nih.gov", "/tools/idconv/x"), "service ncbi");
   assert.equal(keyOf("api.crossref.org"), "api.crossref.org with mailto");
+});
+
+test("a repeated value is reported as such only if it changes nothing", async () => {
+  assert.deepEqual(await found({ ratelimits: { version: 1 }, breakers: { version: 1 } }, "dead-override"), []);
+  const rate = ["api.crossref.org:total=5/SECOND"];
+  assert.deepEqual(await found({ overrides: { rate } }, "dead-override"), []);
+  const [repeated = "", ...others] = await found(
+    { env: { DOCSTOKG_RLIMITS: "api.crossref.org:total=5/SECOND" }, overrides: { rate } },
+    "dead-override",
+  );
+  assert.match(repeated, /^--rate: hosts\.api\.crossref\.org\.total\.rates .*: DOCSTOKG_RLIMITS sets the same value$/);
+  assert.deepEqual(others, []);
+});
+
+test("a list that repeats a weaker layer is reported", async () => {
+  const withRates = (...rates: readonly string[]) =>
+    found({ ratelimits: { defaults: { metadata: { rates } } } }, "dead-override");
+  const [repeated = ""] = await withRates("10/SECOND", "5000/HOUR");
+  assert.match(repeated, /^policy\.ratelimits: defaults\.metadata\.rates has no effect: ratelimits\.yaml \(shipped\):/);
+  assert.deepEqual(await withRates("10/SECOND", "4000/HOUR"), []);
+});
+
+test("the paths that the entry of a host does not change are named, also those of a suffix or of the host without its port", async () => {
+  const ratelimits = {
+    hosts: {
+      "a.example.org": { metadata: { rates: "1/s" } },
+      "b.example:8080": { metadata: { rates: "1/s" } },
+    },
+    services: {
+      below: { members: ["*.example.org/api"] },
+      part: { members: ["b.example/x", "b.example/y"] },
+    },
+  };
+  assert.deepEqual(await found({ ratelimits }, "partial-override"), [
+    "policy.ratelimits: hosts.a.example.org does not change *.example.org/api (service:below)",
+    "policy.ratelimits: hosts.b.example:8080 does not change b.example/x, b.example/y (service:part)",
+  ]);
+});
+
+test("findings name the defaults and suffixes, and no invented host", async () => {
+  const [first = ""] = await found({ overrides: { rate: ["defaults:metadata=11/SECOND"] } }, "looser-than-shipped");
+  assert.match(
+    first,
+    /^hosts that are not listed \(metadata\): .* of defaults metadata .* the limits of defaults apply: 11/,
+  );
+  const ratelimits = { services: { hal: { members: { replace: ["hal.science"] } } } };
+  const [apart = ""] = await found({ ratelimits }, "counted-apart");
+  assert.match(apart, / are counted apart: service hal, \*\.hal\.science, \*\.archives-ouvertes\.fr$/);
+  const [looser = ""] = await found({ ratelimits }, "looser-than-shipped");
+  assert.match(looser, /^\*\.hal\.science \(metadata\): .*; the limits of \*\.hal\.science apply: /);
+});
+
+test("the address of a store without a backend that needs it is reported", async () => {
+  const env = { DOCSTOKG_RLIMIT_DSN: "x.db", DOCSTOKG_BREAKER_COOLDOWN_DSN: "redis://u:secret@a.example" };
+  assert.deepEqual(await found({ env }, "dead-override"), [
+    "DOCSTOKG_RLIMIT_DSN: backend.dsn has no effect: backend.kind is memory, which needs no address",
+    "DOCSTOKG_BREAKER_COOLDOWN_DSN: advanced.cooldown_store.dsn has no effect: advanced.cooldown_store.backend is none, which needs no address",
+  ]);
+  const backends = { DOCSTOKG_RLIMIT_BACKEND: "sqlite", DOCSTOKG_BREAKER_COOLDOWN_BACKEND: "redis" };
+  assert.deepEqual(await found({ env: { ...env, ...backends } }, "dead-override"), []);
+});
+
+test("the key of a service that has only suffixes counts as sent", async () => {
+  const ratelimits = {
+    services: { portals: { members: ["*.a.example"], with: { MY_KEY: { metadata: { rates: "none" } } } } },
+  };
+  const identities = { services: { portals: { headers: { "x-key": "{MY_KEY}" } } } };
+  assert.deepEqual(await found({ ratelimits, identities, env: { MY_KEY: "secret" } }, "unused-tier"), []);
+  assert.deepEqual(await found({ ratelimits, identities }, "unused-tier"), []);
+  assert.equal((await found({ ratelimits }, "unused-tier")).length, 1);
+  const gains = await found({ ratelimits, identities }, "key-gain");
+  assert.ok(
+    gains.includes("service portals: MY_KEY is not set; with it metadata no limit instead of 10/SECOND + 5000/HOUR"),
+    gains.join("\n"),
+  );
+});
+
+test("a stricter breaker of a service that shipped roles keep without effect is reported for each role", async () => {
+  const messages = await found({ overrides: { breaker: ["service:wayback-cdx=fail_max:1"] } }, "dead-override");
+  assert.deepEqual(
+    messages.map(message => message.replace(/breakers\.yaml \(shipped\):\d+/, "shipped")),
+    ["metadata", "artifact"].map(
+      (role, index) =>
+        `--breaker: services.wayback-cdx.fail_max has no effect on ${role}: services.wayback-cdx.roles.${role}.fail_max decides (${3 - index}, shipped); set it too, for example with --breaker service:wayback-cdx:${role}=fail_max:1`,
+    ),
+  );
+  for (const breaker of [
+    "service:wayback-cdx=fail_max:9",
+    "mine.example=fail_max:1",
+    "service:wayback-cdx:metadata=fail_max:1",
+  ])
+    assert.deepEqual(await found({ overrides: { breaker: [breaker] } }, "dead-override"), [], breaker);
 });

@@ -321,3 +321,15 @@ test("a bad unit, cost or header is an error that says what is valid", async () 
     return true;
   });
 });
+
+test("the smallest and the largest factor of the adaptive rate are compared after all layers are merged", async () => {
+  const overrides = { aimd: "max_multiplier:0.2" };
+  const { ratelimits } = await loadPolicy({ ratelimits: { aimd: { min_multiplier: 0.1 } }, overrides });
+  assert.deepEqual([ratelimits.resolved.aimd.minMultiplier, ratelimits.resolved.aimd.maxMultiplier], [0.1, 0.2]);
+  await assert.rejects(loadPolicy({ overrides: { aimd: "min_multiplier:0.5,max_multiplier:0.2" } }), {
+    message: "--aimd: aimd.min_multiplier: min_multiplier 0.5 must not be above max_multiplier 0.2",
+  });
+  await assert.rejects(loadPolicy({ ratelimits: { extends: "none" }, overrides }), {
+    message: "--aimd: aimd.max_multiplier: min_multiplier 0.3 must not be above max_multiplier 0.2",
+  });
+});

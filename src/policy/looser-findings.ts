@@ -3,15 +3,10 @@ import { type PolicyFinding, warning } from "./finding.ts";
 import type { ConfiguredLimits, Route } from "./limit-policies.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { roleLimitPaths, totalPaths, totalPlaces } from "./precedence.ts";
+import { type ProbedUrl, probeOf, probeText, UNLISTED, withoutProbes } from "./probed-url.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { withoutTier } from "./service-name.ts";
-import { isShippedSource } from "./shipped-policy.ts";
-
-/** A request that stands for all requests of one host, suffix or path. */
-interface ProbedUrl {
-  readonly host: string;
-  readonly path: string;
-}
+import { shippedValues } from "./shipped-policy.ts";
 
 /** One budget of a policy, and the requests that are charged to it. */
 interface ProbedBudget {
@@ -23,11 +18,6 @@ interface ProbedBudget {
   readonly countsHead: boolean;
   readonly charged: { readonly probe: ProbedUrl; readonly role: Role }[];
 }
-
-/** A name that no policy lists. */
-const UNLISTED: ProbedUrl = { host: "unlisted.invalid", path: "" };
-/** A host below a suffix that no policy lists. */
-const BELOW_SUFFIX = "any-portal";
 
 /**
  * Limits that are looser than the shipped ones: a window or a cap that no longer holds for some request, requests that
@@ -51,7 +41,11 @@ export function looserFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   });
 }
 
+/** The field of a shipped limit, whose comment has the source of the number. */
+type LimitField = "rates" | "max_concurrent" | "count_head";
+
 interface LostLimit {
+  readonly field: LimitField;
   /** The shipped limit that no longer holds: `5/SECOND`, or `max_concurrent 1`. */
   readonly limit: string;
   /** The index of the first request for which it does not hold; undefined if it holds for each one, but not for all together. */
@@ -64,6 +58,7 @@ function firstLostLimit(
 ): LostLimit | undefined {
   const limits = [
     ...budget.windows.map((window, index) => ({
+      field: "rates" as const,
       limit: budget.labels[index] ?? "",
       isKept: (other: BudgetPolicy) =>
         other.windows.some(({ limit, spanUs }) => limit * Math.ceil(window.spanUs / spanUs) <= window.limit),
@@ -71,13 +66,15 @@ function firstLostLimit(
     ...(Number.isFinite(budget.maxConcurrent)
       ? [
           {
-            limit: `max_concurrent ${budget.maxConcurrent}`,
-            isKept: (other: BudgetPolicy) => other.maxConcurrent <= budget.maxConcurrent,
+            field: "max_concurrent" as const,
+            limit: capText(budget),
+            isKept: (other: BudgetPolicy) =>
+              other.maxConcurrent <= budget.maxConcurrent && (other.sharesSlots || !budget.sharesSlots),
           },
         ]
       : []),
   ];
-  for (const { limit, isKept } of limits) {
+  for (const { field, limit, isKept } of limits) {
     const keeping = routes.map(
       ({ role, route }) =>
         new Set(
@@ -87,16 +84,21 @@ function firstLostLimit(
         ),
     );
     const at = keeping.findIndex(names => names.size === 0);
-    if (at >= 0) return { limit, at };
+    if (at >= 0) return { field, limit, at };
     const [first = new Set<string>(), ...others] = keeping;
-    if (![...first].some(name => others.every(names => names.has(name)))) return { limit, at: undefined };
+    if (![...first].some(name => others.every(names => names.has(name)))) return { field, limit, at: undefined };
   }
   return undefined;
 }
 
-function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: LostLimit): PolicyFinding {
-  const shown = `${budget.name} ${budget.role ?? "total"}`;
-  const note = noteOf(policy, budget);
+/** `max_concurrent 1`, or `max_concurrent 1 over all processes`. */
+function capText({ maxConcurrent, sharesSlots }: BudgetPolicy): string {
+  return `max_concurrent ${maxConcurrent}${sharesSlots ? " over all processes" : ""}`;
+}
+
+function finding(policy: LoadedPolicy, budget: ProbedBudget, { field, limit, at }: LostLimit): PolicyFinding {
+  const shown = `${withoutProbes(budget.name)} ${budget.role ?? "total"}`;
+  const note = noteOf(policy, budget, field);
   const documented = `${limit}${note === undefined ? "" : ` (${note})`}`;
   if (at === undefined && budget.role === undefined)
     return warning(
@@ -106,7 +108,7 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   if (at === undefined) {
     const names = [
       ...new Set(budget.charged.map(({ probe, role }) => routeAt(policy.ratelimits.resolved, probe, role).name)),
-    ];
+    ].map(withoutProbes);
     return warning(
       "counted-apart",
       `${shown}: requests that share the shipped ${documented} are counted apart: ${names.slice(0, 5).join(", ")}`,
@@ -114,13 +116,13 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { limit, at }: Lost
   }
   const { probe = UNLISTED, role = "metadata" } = budget.charged[at] ?? {};
   const { name, roleBudget, above } = routeAt(policy.ratelimits.resolved, probe, role);
-  const now = [roleBudget, ...above.map(total => total.policy)].map(({ labels, maxConcurrent }, index) => {
-    const limits = [...labels, ...(Number.isFinite(maxConcurrent) ? [`max_concurrent ${maxConcurrent}`] : [])];
+  const now = [roleBudget, ...above.map(total => total.policy)].map((each, index) => {
+    const limits = [...each.labels, ...(Number.isFinite(each.maxConcurrent) ? [capText(each)] : [])];
     return `${limits.join(" + ")}${index === 0 && roleBudget.isPerPartition ? " for each partition" : ""}`;
   });
   return warning(
     "looser-than-shipped",
-    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; the limits of ${name} apply: ${now.filter(text => text !== "").join("; ")}`,
+    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; the limits of ${withoutProbes(name)} apply: ${now.filter(text => text !== "").join("; ")}`,
   );
 }
 
@@ -128,15 +130,18 @@ function headFinding(policy: LoadedPolicy, budget: ProbedBudget): PolicyFinding 
   const note = noteOf(policy, budget, "count_head");
   return warning(
     "looser-than-shipped",
-    `${budget.name} ${budget.role}: the shipped count_head true${note === undefined ? "" : ` (${note})`} does not hold: HEAD requests are not limited by a rate`,
+    `${withoutProbes(budget.name)} ${budget.role}: the shipped count_head true${note === undefined ? "" : ` (${note})`} does not hold: HEAD requests are not limited by a rate`,
   );
 }
 
-/** The comment beside the shipped number, which has its source and date. */
+/**
+ * The comment beside the shipped number, which has its source and date. Read from the shipped file: the merged values
+ * lack those of tiers that the user has replaced.
+ */
 function noteOf(
-  { shipped, ratelimits }: LoadedPolicy,
+  { shipped }: LoadedPolicy,
   { name, role, charged }: ProbedBudget,
-  field: "rates" | "count_head" = "rates",
+  field: LimitField,
 ): string | undefined {
   const [first] = charged;
   if (first === undefined || shipped === undefined) return undefined;
@@ -145,10 +150,11 @@ function noteOf(
     role === undefined
       ? totalPlaces(scope)
           .filter(place => place.name === withoutTier(name))
-          .flatMap(place => totalPaths("rates", place, scope))
+          .flatMap(place => (field === "count_head" ? [] : totalPaths(field, place, scope)))
       : roleLimitPaths(field, role, scope);
-  const set = paths.flatMap(path => ratelimits.index.at(path)).filter(({ where }) => isShippedSource(where));
-  return set.at(-1)?.note;
+  const texts = paths.map(path => path.join(" "));
+  const set = shippedValues("ratelimits").filter(({ path }) => texts.includes(path.join(" ")));
+  return set.toSorted((a, b) => texts.indexOf(a.path.join(" ")) - texts.indexOf(b.path.join(" "))).at(-1)?.note;
 }
 
 function budgetsOf(limits: ConfiguredLimits, probes: readonly ProbedUrl[]): readonly ProbedBudget[] {
@@ -199,16 +205,11 @@ function probesOf(shipped: ConfiguredLimits, limits: ConfiguredLimits): readonly
   };
   for (const { scope, members } of [...shipped.entries, ...limits.entries]) {
     for (const host of scope.listed ?? []) add({ host, path: "" });
-    for (const { host, isSuffix, path } of members) add({ host: isSuffix ? `${BELOW_SUFFIX}.${host}` : host, path });
+    for (const member of members) add(probeOf(member));
   }
   return [...probes.values()];
 }
 
 function routeAt(limits: ConfiguredLimits, { host, path }: ProbedUrl, role: Role): Route {
   return limits.route(host, role, path);
-}
-
-function probeText({ host, path }: ProbedUrl): string {
-  if (host === UNLISTED.host) return "hosts that are not listed";
-  return host.startsWith(`${BELOW_SUFFIX}.`) ? `*${host.slice(BELOW_SUFFIX.length)}${path}` : `${host}${path}`;
 }

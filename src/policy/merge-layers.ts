@@ -14,15 +14,26 @@ export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonl
   const namesWithTiers = new Set<string>();
   for (const assignments of layers)
     for (const { path } of assignments) if (isTier(path)) namesWithTiers.add(path[1] ?? "");
-  const lastLayerByPath = new Map<string, number>();
+  const isTiered = (path: readonly string[]) =>
+    path.length >= 4 && path[2] !== "with" && namesWithTiers.has(path[1] ?? "");
+  const layersByPath = new Map<string, number[]>();
   for (const [layer, assignments] of layers.entries())
     for (const { path } of assignments)
-      if (path.length >= 4 && path[2] !== "with" && namesWithTiers.has(path[1] ?? ""))
-        lastLayerByPath.set(path.join(" "), layer);
+      if (isTiered(path)) layersByPath.set(path.join(" "), [...(layersByPath.get(path.join(" ")) ?? []), layer]);
+  const replacing = new Set<string>();
   const kept = layers.flatMap((assignments, layer) =>
-    assignments.filter(
-      ({ path }) => !isMembers(path) && !(isTier(path) && (lastLayerByPath.get(tierBase(path)) ?? 0) > layer),
-    ),
+    assignments.flatMap(assignment => {
+      const { path } = assignment;
+      if (isMembers(path)) return [];
+      if (isTier(path)) {
+        const replacedBy = layersByPath.get(tierBase(path))?.find(other => other > layer);
+        if (replacedBy === undefined) return [assignment];
+        replacing.add(`${replacedBy} ${tierBase(path)}`);
+        return [];
+      }
+      const replacesTier = isTiered(path) && replacing.has(`${layer} ${path.join(" ")}`);
+      return [replacesTier ? { ...assignment, replacesTier } : assignment];
+    }),
   );
   return [...kept, ...mergedMembers(layers)];
 }

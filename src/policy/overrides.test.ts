@@ -44,6 +44,7 @@ test("a value of --rate without a key is the rates", async () => {
   assert.deepEqual(await rate("9/SECOND+ 90/MINUTE"), ["9/SECOND+90/MINUTE", delay]);
   assert.deepEqual(await rate(" 9/s , max_delay_ms:7"), ["9/SECOND", 7]);
   assert.deepEqual(await rate("none"), ["", delay]);
+  assert.deepEqual(await rate("NONE,max_delay_ms:7"), ["", 7]);
   assert.deepEqual(await ratesOf({ env: { DOCSTOKG_RLIMITS: "a.example:metadata=9/SECOND" } }), ["9/SECOND", delay]);
   assert.deepEqual(await ratesOf({ env: { "DOCSTOKG_RLIMIT__a.example__metadata": "9/SECOND" } }), ["9/SECOND", delay]);
   await assert.rejects(rate("9/PARSEC"), /--rate: hosts\.a\.example\.metadata\.rates: .*9\/PARSEC/);
@@ -138,8 +139,12 @@ test("a target that names nothing in the policy, and no plausible host, is an er
   );
   assert.match(
     await message(`groups.arxiv:total=${fields}`),
-    /"groups\.arxiv" is not a host; did you mean service:arxiv\?/,
+    /"groups\.arxiv" is not a listed host; did you mean service:arxiv\? \(host:groups\.arxiv adds a host of that name\)$/,
   );
+  assert.match(await message(`Services.arxv:total=${fields}`), /did you mean service:arxiv\?/);
+  assert.match(await message(`HOSTS.api.crossref.org:total=${fields}`), /did you mean host:api\.crossref\.org\?/);
+  for (const host of ["services.nvd.nist.gov", "groups.google.com", "hosts.example.org", "defaults.example.org"])
+    assert.equal(await message(`${host}:metadata=${fields}`), "", host);
   assert.match(await message(`defaults.x:metadata=${fields}`), /did you mean defaults\?/);
   assert.match(
     await message(`api_crossref_org:metadata=${fields}`),

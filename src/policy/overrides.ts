@@ -1,4 +1,5 @@
 /** Overrides as the environment and the command line write them: `rates:3/SECOND,count_head=false`. */
+import { NO_LIMIT } from "../core/limits/rate.ts";
 import { canonicalHost } from "../core/text/host.ts";
 import { nearest } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
@@ -47,8 +48,13 @@ export function readFields(text: string, path: readonly string[], where: string)
     const keys = name.split(".");
     if (keys.some(each => FORBIDDEN_KEYS.has(each))) throw new RangeError(`unknown key ${JSON.stringify(key)}`);
     const isRate = keys[0] === "rates" || keys[0] === "costs";
-    return { path: [...path, ...keys], value: isRate ? value : parseScalar(value), where };
+    return { path: [...path, ...keys], value: isRate ? rateText(value) : parseScalar(value), where };
   });
+}
+
+/** Rates may be written in any case, so `none` may too. */
+function rateText(value: string): string {
+  return value.toLowerCase() === NO_LIMIT ? NO_LIMIT : value;
 }
 
 /** Reads `host:role=fields` of the limits. In place of the host: a service, or `defaults`. */
@@ -89,12 +95,12 @@ export const readBreakerRoleOverride: OverrideReader = (text, where, names) => {
   return readBreakerOverride(text, where, names);
 };
 
-/** Reads several entries joined by `;`. */
-export function readList(text: string, read: (entry: string) => readonly Assignment[]): readonly Assignment[] {
+/** Several entries joined by `;`. */
+export function splitList(text: string): readonly string[] {
   return text
     .split(";")
-    .filter(entry => entry.trim() !== "")
-    .flatMap(entry => read(entry.trim()));
+    .map(entry => entry.trim())
+    .filter(entry => entry !== "");
 }
 
 /** Numbers and booleans as such, everything else as text. */
@@ -144,11 +150,11 @@ function splitPrefix(target: string): readonly string[] {
  * misspelled service, or a listed host with underscores in place of its dots, which shells cannot export.
  */
 function newHost(target: string, hosts: ReadonlySet<string>, services: ReadonlySet<string>): string {
-  const [, key, name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
-  if (key !== undefined) {
-    const meant = /^(?:groups|services)$/i.test(key) ? `service:${name}` : key === "hosts" ? `host:${name}` : DEFAULTS;
-    throw new RangeError(`${JSON.stringify(target)} is not a host; did you mean ${meant}?`);
-  }
+  const meant = keyedTarget(target, hosts, services);
+  if (meant !== undefined)
+    throw new RangeError(
+      `${JSON.stringify(target)} is not a listed host; did you mean ${meant}? (host:${target} adds a host of that name)`,
+    );
   const host = canonicalHost(target);
   const dotted = host.replaceAll("_", ".");
   if (dotted !== host && hosts.has(dotted))
@@ -161,6 +167,22 @@ function newHost(target: string, hosts: ReadonlySet<string>, services: ReadonlyS
       `${JSON.stringify(target)} is neither a listed host nor a service; did you mean service:${suggested}? (host:${target} adds a host of that name)`,
     );
   return host;
+}
+
+/**
+ * The target that a name with a key of the file before it probably means: `service:arxiv` for `services.arxiv`. Undefined
+ * if the rest is not known, as in the host services.example.org.
+ */
+function keyedTarget(target: string, hosts: ReadonlySet<string>, services: ReadonlySet<string>): string | undefined {
+  const [, key = "", name = ""] = /^(groups|services|hosts|defaults)\.(.+)$/i.exec(target) ?? [];
+  if (key === "") return undefined;
+  const isPlain = !name.includes(".");
+  if (key.toLowerCase() === DEFAULTS) return isPlain ? DEFAULTS : undefined;
+  if (key.toLowerCase() === "hosts") return hosts.has(canonicalHostIfValid(name)) ? `host:${name}` : undefined;
+  const service =
+    [...services].find(other => other.toLowerCase() === name.toLowerCase()) ??
+    (isPlain ? nearest(name, services) : undefined);
+  return service === undefined ? undefined : `service:${service}`;
 }
 
 function splitEntry(text: string): { readonly name: string; readonly fields: string } {

@@ -43,3 +43,23 @@ test("a changed address of a store is shown without its password", async () => {
   const [change] = policyChanges(await withDsn("redis://u:old@a"), await withDsn("redis://u:new@b"));
   assert.deepEqual([change?.old, change?.new], ["redis://…@a", "redis://…@b"]);
 });
+
+test("a change at the end of a long list is listed, and shown where the values differ", async () => {
+  const members = ["one", "two", "three", "four"].map(name => `${name}.long-name.example.org`);
+  const withMembers = (...more: readonly string[]) =>
+    loadPolicy({ ratelimits: { services: { long: { members: [...members, ...more] } } } });
+  const [change, ...others] = policyChanges(await withMembers(), await withMembers("five.example.org"));
+  assert.deepEqual(others, []);
+  assert.deepEqual(change, {
+    setting: "ratelimits.services.long.members",
+    old: '…ng-name.example.org"]',
+    new: '…ng-name.example.org","five.example.org"]',
+    source: "policy.ratelimits",
+  });
+});
+
+test("a changed password of a store is a change, and neither password is shown", async () => {
+  const withDsn = (dsn: string) => loadPolicy({ ratelimits: { backend: { kind: "redis", dsn } } });
+  const [change] = policyChanges(await withDsn("redis://u:old@a"), await withDsn("redis://u:new@a"));
+  assert.deepEqual([change?.old, change?.new], ["redis://…@a", "redis://…@a"]);
+});

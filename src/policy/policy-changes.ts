@@ -38,13 +38,15 @@ function sectionChanges(name: string, before: PolicyValues, after: PolicyValues)
   const [oldSources, newSources] = [sourcesOf(before.assignments), sourcesOf(after.assignments)];
   return keys.sort().map(key => ({
     setting: [name, ...key.split(SEPARATOR)].join("."),
-    old: old.get(key),
-    new: now.get(key),
+    ...shownTexts(old.get(key), now.get(key)),
     source: (now.has(key) ? newSources : oldSources).get(key) ?? name,
   }));
 }
 
-/** The values of an object at every depth. Lists are values. An empty map is one too: `hosts: { api.example.org: {} }`. */
+/**
+ * The complete texts of the values of an object at every depth. Lists are values. An empty map is one too:
+ * `hosts: { api.example.org: {} }`.
+ */
 function valuesOf(options: object): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   const walk = (held: unknown, path: readonly string[]): void => {
@@ -64,5 +66,20 @@ function sourcesOf(assignments: readonly Assignment[]): ReadonlyMap<string, stri
 }
 
 function textOf(value: unknown): string {
-  return shorten(withoutCredentials(typeof value === "string" ? value : JSON.stringify(value)));
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Characters that are shown before the first difference of two long texts. */
+const CONTEXT_CHARS = 20;
+
+/** Both values without passwords, shortened. Long values with the same beginning are shown where they differ. */
+function shownTexts(before: string | undefined, after: string | undefined): Pick<PolicyChange, "old" | "new"> {
+  const [old, now] = [before, after].map(text => (text === undefined ? undefined : withoutCredentials(text)));
+  if (old === undefined || now === undefined || shorten(old) !== shorten(now))
+    return { old: old && shorten(old), new: now && shorten(now) };
+  let same = 0;
+  while (same < old.length && old[same] === now[same]) same += 1;
+  const start = same - CONTEXT_CHARS;
+  const shown = (text: string) => shorten(same === old.length && same === now.length ? text : `…${text.slice(start)}`);
+  return { old: shown(old), new: shown(now) };
 }

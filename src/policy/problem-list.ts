@@ -8,14 +8,8 @@ const PATH_CHARS_MAX = 400;
 
 /** The first problems of one source, and how many there are in all. */
 export class ProblemList {
-  readonly #name: string;
   readonly #shown: ConfigProblem[] = [];
   #count = 0;
-
-  /** @param name the source, for the line that says how many problems are not shown */
-  constructor(name: string) {
-    this.#name = name;
-  }
 
   /** `make` is called only for problems that are shown, because finding a similar known key takes time. */
   add(make: () => ConfigProblem): void {
@@ -26,11 +20,11 @@ export class ProblemList {
   }
 
   get problems(): readonly ConfigProblem[] {
-    const more = this.#count - this.#shown.length;
-    if (more === 0) return this.#shown;
-    return [
-      ...this.#shown,
-      { where: this.#name, path: "", message: `and ${more} more problems (${this.#count} in all)` },
-    ];
+    const count = this.#count - this.#shown.length;
+    if (count === 0) return this.#shown;
+    const message = `and ${count} more problem${count === 1 ? "" : "s"} (${this.#count} in all)`;
+    // The file without its line, if the problems are those of a file.
+    const where = this.#shown[0]?.where.replace(/:\d+$/, "") ?? "";
+    return [...this.#shown, { where, path: "", message, count }];
   }
 }

@@ -114,7 +114,7 @@ export interface AimdOptions {
   readonly enabled?: boolean | undefined;
   /** Length of one observation, in seconds, above 0. @default 60 */
   readonly window_s?: number | undefined;
-  /** Share of 429 responses in a window above which the rate is lowered, above 0 and at most 1. @default 0.05 */
+  /** Share of 429 responses in a window from which the rate is lowered, above 0 and at most 1. @default 0.05 */
   readonly high_429_ratio?: number | undefined;
   /** Percent of the configured rate added after a window without too many 429, 0 to 100. @default 5 */
   readonly increase_step_pct?: number | undefined;

@@ -1,5 +1,6 @@
 /** The schema of `ratelimits.yaml`. Its descriptions are those of `ratelimit-options.ts`, for editors. */
 import { MAX_COST_LIMIT, NO_LIMIT, parseRates } from "../core/limits/rate.ts";
+import { ConfigError } from "../errors.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND } from "./defaults.ts";
 import { parseMember } from "./member.ts";
 import {
@@ -175,54 +176,46 @@ const servicesSchema = s.map(
   serviceSchema,
 );
 
-const aimdSchema = s
-  .object({
-    enabled: s.boolean().default(DEFAULT_AIMD.enabled).describe("Whether rates adapt. Default: false"),
-    window_s: s
-      .number()
-      .above(0)
-      .default(DEFAULT_AIMD.window_s)
-      .describe("Length of one observation, in seconds, above 0. Default: 60"),
-    high_429_ratio: s
-      .number()
-      .above(0)
-      .max(1)
-      .default(DEFAULT_AIMD.high_429_ratio)
-      .describe(
-        "Share of 429 responses in a window above which the rate is lowered, above 0 and at most 1. Default: 0.05",
-      ),
-    increase_step_pct: s
-      .number()
-      .min(0)
-      .max(100)
-      .default(DEFAULT_AIMD.increase_step_pct)
-      .describe("Percent of the configured rate added after a window without too many 429, 0 to 100. Default: 5"),
-    decrease_step_pct: s
-      .number()
-      .min(0)
-      .below(100)
-      .default(DEFAULT_AIMD.decrease_step_pct)
-      .describe("Percent of the current rate taken away after a window with too many 429, 0 to below 100. Default: 20"),
-    min_multiplier: s
-      .number()
-      .above(0)
-      .max(1)
-      .default(DEFAULT_AIMD.min_multiplier)
-      .describe("Lowest factor of the configured rate, above 0 and at most max_multiplier. Default: 0.3"),
-    max_multiplier: s
-      .number()
-      .above(0)
-      .max(1)
-      .default(DEFAULT_AIMD.max_multiplier)
-      .describe("Highest factor of the configured rate, above 0 and at most 1. Default: 1"),
-  })
-  .check(
-    ({ min_multiplier, max_multiplier }) =>
-      min_multiplier > 1 || min_multiplier <= max_multiplier
-        ? undefined
-        : "min_multiplier must not be above max_multiplier",
-    ["min_multiplier"],
-  );
+const aimdSchema = s.object({
+  enabled: s.boolean().default(DEFAULT_AIMD.enabled).describe("Whether rates adapt. Default: false"),
+  window_s: s
+    .number()
+    .above(0)
+    .default(DEFAULT_AIMD.window_s)
+    .describe("Length of one observation, in seconds, above 0. Default: 60"),
+  high_429_ratio: s
+    .number()
+    .above(0)
+    .max(1)
+    .default(DEFAULT_AIMD.high_429_ratio)
+    .describe(
+      "Share of 429 responses in a window from which the rate is lowered, above 0 and at most 1. Default: 0.05",
+    ),
+  increase_step_pct: s
+    .number()
+    .min(0)
+    .max(100)
+    .default(DEFAULT_AIMD.increase_step_pct)
+    .describe("Percent of the configured rate added after a window without too many 429, 0 to 100. Default: 5"),
+  decrease_step_pct: s
+    .number()
+    .min(0)
+    .below(100)
+    .default(DEFAULT_AIMD.decrease_step_pct)
+    .describe("Percent of the current rate taken away after a window with too many 429, 0 to below 100. Default: 20"),
+  min_multiplier: s
+    .number()
+    .above(0)
+    .max(1)
+    .default(DEFAULT_AIMD.min_multiplier)
+    .describe("Lowest factor of the configured rate, above 0 and at most max_multiplier. Default: 0.3"),
+  max_multiplier: s
+    .number()
+    .above(0)
+    .max(1)
+    .default(DEFAULT_AIMD.max_multiplier)
+    .describe("Highest factor of the configured rate, above 0 and at most 1. Default: 1"),
+});
 
 const backendSchema = s.object({
   kind: s
@@ -297,5 +290,13 @@ export type ParsedRoleLimits = s.OutputOf<typeof roleSchema>;
  * @param isMerged the options were assembled from layers that were checked
  */
 export function parseRatelimits(options: RatelimitsOptions, where: string, isMerged = false): ParsedRatelimits {
-  return (isMerged ? parseMerged : parseOptions)(ratelimitsSchema, options, where);
+  const parsed = (isMerged ? parseMerged : parseOptions)(ratelimitsSchema, options, where);
+  // Not a part of the schema: a layer that sets one of the two would be compared with the default of the other.
+  const { min_multiplier, max_multiplier } = parsed.aimd;
+  if (min_multiplier > max_multiplier) {
+    const key = options.aimd?.min_multiplier === undefined ? "max_multiplier" : "min_multiplier";
+    const message = `min_multiplier ${min_multiplier} must not be above max_multiplier ${max_multiplier}`;
+    throw new ConfigError([{ where, path: `aimd.${key}`, message }]);
+  }
+  return parsed;
 }

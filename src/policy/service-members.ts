@@ -8,7 +8,7 @@ import type { ParsedRatelimits } from "./ratelimit-schema.ts";
  * or if two services have the same member.
  */
 export function serviceMembers({ services }: ParsedRatelimits, where: string): ReadonlyMap<string, readonly Member[]> {
-  const list = new ProblemList(where);
+  const list = new ProblemList();
   const serviceOf = new Map<string, string>();
   const all = new Map<string, readonly Member[]>();
   for (const [service, { members, per_host }] of Object.entries(services)) {

@@ -26,7 +26,7 @@ export function problemsOf(
   if (issues.length === 0) return [];
   const known = keysOf(schema);
   const index = new SourceIndex(assignments);
-  const list = new ProblemList(name);
+  const list = new ProblemList();
   const messageOf = ({ kind, path, message }: SchemaIssue) => {
     if (kind === "unknown key") return unknownKeyMessage(path.at(-1) ?? "", known, keysAt(schema, path.slice(0, -1)));
     if (kind !== "value" || !quotesValues) return message;

@@ -47,7 +47,7 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
     merge: false,
     customTags: [REPLACE_TAG],
   });
-  const reader = new YamlReader(text, file, offset => `${file}:${lines.linePos(offset).line}`);
+  const reader = new YamlReader(text, offset => `${file}:${lines.linePos(offset).line}`);
   const syntaxProblems = [...document.errors, ...document.warnings];
   for (const { pos, code, message } of syntaxProblems.slice(0, MAX_SYNTAX_PROBLEMS))
     reader.addProblem(pos[0], [], PLAIN_MESSAGES[code] ?? message);
@@ -63,15 +63,14 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
 class YamlReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
   readonly #text: string;
-  readonly #problems: ProblemList;
+  readonly #problems = new ProblemList();
   readonly #sourceAt: (offset: number) => string;
   readonly #anchors = new Map<string, unknown>();
   #nodes = 0;
   #isOverLimit = false;
 
-  constructor(text: string, file: string, sourceAt: (offset: number) => string) {
+  constructor(text: string, sourceAt: (offset: number) => string) {
     this.#text = text;
-    this.#problems = new ProblemList(file);
     this.#sourceAt = sourceAt;
   }
 

@@ -3,6 +3,7 @@ import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem, messageOf, type StoreError } from "../errors.ts";
 import type { Environment } from "../policy/environment.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
+import type { SourceIndex } from "../policy/source-index.ts";
 import type { Time } from "../time/time.ts";
 import { LazyStore } from "./lazy-store.ts";
 import { isPostgresUrl, parsePostgresStoreUrl } from "./postgres/postgres-store-url.ts";
@@ -152,15 +153,21 @@ export function checkPostgresUrl(url: string, source: NameSource): void {
   }
 }
 
-function breakerStoreName({ breakers }: LoadedPolicy): StoreName | undefined {
-  const { backend = "none", dsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
-  return backend === "none" ? undefined : storeNameFor(backend, dsn, "advanced.cooldown_store.dsn");
+/** Throws a ConfigError if a hub cannot use the stores that the policy names. Opens none. */
+export function checkPolicyStores(deps: StoreDeps): void {
+  storeFor(undefined, deps);
+  breakerStoreFor(deps);
 }
 
-function backendName({ ratelimits }: LoadedPolicy): StoreName {
-  const { kind = "memory", dsn = "" } = ratelimits.options.backend ?? {};
+function breakerStoreName({ breakers: { options, index } }: LoadedPolicy): StoreName | undefined {
+  const { backend = "none", dsn = "" } = options.advanced?.cooldown_store ?? {};
+  return backend === "none" ? undefined : storeNameFor(backend, dsn, index, ["advanced", "cooldown_store"], "backend");
+}
+
+function backendName({ ratelimits: { options, index } }: LoadedPolicy): StoreName {
+  const { kind = "memory", dsn = "" } = options.backend ?? {};
   if (kind === "memory" || kind === "multiprocess") return kind;
-  return storeNameFor(kind, dsn, "backend.dsn");
+  return storeNameFor(kind, dsn, index, ["backend"], "kind");
 }
 
 const DSN_EXAMPLES = {
@@ -169,13 +176,20 @@ const DSN_EXAMPLES = {
   postgres: "postgres://user@host:5432/database",
 } as const;
 
-function storeNameFor(kind: "sqlite" | "redis" | "postgres", dsn: string, path: string): StoreName {
+function storeNameFor(
+  kind: "sqlite" | "redis" | "postgres",
+  dsn: string,
+  index: SourceIndex,
+  path: readonly string[],
+  kindKey: string,
+): StoreName {
   const kindOfDsn = isRedisUrl(dsn) ? "redis" : isPostgresUrl(dsn) ? "postgres" : "sqlite";
   if (dsn !== "" && kindOfDsn === kind)
     return (kind === "sqlite" && !dsn.startsWith("sqlite:") ? `sqlite:${dsn}` : dsn) as StoreName;
+  const where = index.whereOf([...path, dsn === "" ? kindKey : "dsn"]) ?? "policy";
   const message =
     dsn === ""
       ? `backend ${kind} needs a dsn: ${DSN_EXAMPLES[kind]}`
       : `${quote(dsn)} is not a dsn of backend ${kind}; expected ${DSN_EXAMPLES[kind]}`;
-  throw new ConfigError([{ where: "policy", path, message }]);
+  throw new ConfigError([{ where, path: [...path, "dsn"].join("."), message }]);
 }

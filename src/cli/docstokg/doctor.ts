@@ -29,7 +29,7 @@ export const doctor: CommandModule = {
   run: async (_, flags, io) => {
     const sources = policySources(flags, io);
     const nowMs = (io.time ?? systemTime).wallMs();
-    const checked = await checkPolicy(sources, nowMs);
+    const checked = await checkPolicy(sources, { nowMs });
     const findings = [nodeCheck(process.versions), ...policyChecks(checked)];
     if (checked.problems.length === 0) {
       const policy = await loadPolicy(sources);

@@ -1,6 +1,8 @@
 import { ConfigError, type ConfigProblem } from "../../errors.ts";
-import { checkFile, checkPolicy, type PolicyCheck } from "../../policy/check-file.ts";
+import { checkFiles } from "../../policy/check-file.ts";
 import type { PolicyFinding } from "../../policy/finding.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
+import { checkPolicyStores } from "../../stores/open-store.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatCount } from "../output/format.ts";
@@ -8,50 +10,49 @@ import { printJson } from "../output/json.ts";
 import type { RunCommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { policySources } from "./policy-flags.ts";
-import { checkStdin } from "./policy-stdin.ts";
+import { withStdin } from "./policy-stdin.ts";
 
 /** `docstokg policy check`. */
-export const checkPolicies: RunCommand = async (files, options, io) => {
+export const checkPolicies: RunCommand = async (given, options, io) => {
   const sources = policySources(options, io);
-  const nowMs = (io.time ?? systemTime).wallMs();
-  const problems = new Map<string, ConfigProblem>();
-  const findings = new Map<string, PolicyFinding>();
-  const lines: string[] = [];
-  const add = (found: PolicyCheck) => {
-    for (const problem of found.problems) problems.set(JSON.stringify(problem), problem);
-    for (const finding of found.findings) findings.set(finding.message, finding);
-  };
-  if (files.length === 0) add(await checkPolicy(sources, nowMs));
-  if (files.indexOf("-") !== files.lastIndexOf("-"))
+  const { env, time = systemTime } = io;
+  const checkStores = (policy: LoadedPolicy) => checkPolicyStores({ policy, env, time, random: Math.random });
+  if (given.indexOf("-") !== given.lastIndexOf("-"))
     throw usageError("-", "stdin is given twice, and can be checked only once");
-  for (const given of files) {
-    const isStdin = given === "-";
-    const file = isStdin ? "stdin" : given;
-    const found = await (isStdin ? checkStdin(io, sources, nowMs) : checkFile(file, sources, nowMs));
-    const own = found.problems.filter(({ where }) => where === file || where.startsWith(`${file}:`));
-    lines.push(`${file}: ${found.kind}, ${own.length === 0 ? "ok" : formatCount(own.length, "problem")}`);
-    add(found);
-  }
-  const all = [...problems.values()];
-  const warnings = [...findings.values()].filter(({ severity }) => severity === "warning");
-  const notices = [...findings.values()].filter(({ severity }) => severity === "notice");
+  const check = (stdin: string) =>
+    checkFiles(
+      given.map(file => (file === "-" ? stdin : file)),
+      sources,
+      { nowMs: time.wallMs(), checkStores },
+    );
+  const { files, problems, findings } = await (given.includes("-") ? withStdin(io, check) : check(""));
+  const lines = files.map(({ file, kind }) => {
+    const own = countOf(problems.filter(({ where }) => where === file || where.startsWith(`${file}:`)));
+    return `${file}: ${kind}, ${own === 0 ? "ok" : formatCount(own, "problem")}`;
+  });
+  const warnings = findings.filter(({ severity }) => severity === "warning");
+  const notices = findings.filter(({ severity }) => severity === "notice");
   if (options["json"]) {
-    printJson(io, { problems: all, warnings, notices });
+    printJson(io, { problems, warnings, notices });
   } else {
-    if (all.length > 0) io.stderr.write(`${new ConfigError(all).message}\n`);
+    if (problems.length > 0) io.stderr.write(`${new ConfigError(problems).message}\n`);
     for (const line of findingLines(warnings)) io.stderr.write(`${line}\n`);
     lines.push(...findingLines(notices));
     const counts = [
-      formatCount(all.length, "problem"),
+      formatCount(countOf(problems), "problem"),
       formatCount(warnings.length, "warning"),
       formatCount(notices.length, "notice"),
     ];
     lines.push(counts.join(", "));
     io.stdout.write(lines.map(line => `${line}\n`).join(""));
   }
-  const isFailed = all.length > 0 || (options["strict"] === true && warnings.length > 0);
+  const isFailed = problems.length > 0 || (options["strict"] === true && warnings.length > 0);
   return isFailed ? ExitCode.usage : ExitCode.ok;
 };
+
+function countOf(problems: readonly ConfigProblem[]): number {
+  return problems.reduce((sum, { count = 1 }) => sum + count, 0);
+}
 
 /** Thousands of findings of one rule usually have one cause. Findings after the first 20 are only counted. */
 const SHOWN_PER_RULE_MAX = 20;

@@ -7,7 +7,7 @@ import {
   explainSettings,
 } from "../../policy/explanation.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
-import { type LoadedPolicy, loadPolicy } from "../../policy/load.ts";
+import { type LoadedPolicy, loadPolicy, namesHost } from "../../policy/load.ts";
 import { memberList } from "../../policy/member.ts";
 import { unknownServiceMessage } from "../../policy/overrides.ts";
 import { isRole, type Role, unknownRoleMessage } from "../../policy/roles.ts";
@@ -58,6 +58,7 @@ function explanationOf(loaded: LoadedPolicy, target: string, role: Role): Policy
   const { options } = loaded.ratelimits;
   if (target.startsWith(RESOLVER_PREFIX)) {
     const resolver = target.slice(RESOLVER_PREFIX.length);
+    if (resolver === "") throw usageError("<target>", "the name of the resolver is missing: resolver:<name>");
     const isListed = Object.hasOwn(loaded.breakers.options.resolvers ?? {}, resolver);
     const listing = `resolver ${resolver}, ${listedText(isListed)}`;
     return { names: { resolver }, listing, values: explainResolver(loaded, resolver) };
@@ -90,7 +91,8 @@ function explanationOfHost(
   const { service, listed = [], tiers = [] } = loaded.ratelimits.resolved.scopeOf(host, path);
   const { name } = loaded.ratelimits.resolved.route(host, role, path);
   const { circuit, cooldown } = loaded.breakers.resolved.route(host, path);
-  const membership = service === undefined ? listedText(listed.length > 0) : `member of service ${service}`;
+  const membership =
+    service === undefined ? listedText(listed.length > 0 || namesHost(loaded, host)) : `member of service ${service}`;
   const listing = `${host} (${role}), ${membership}${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}`;
   const names = { host, role, ...(service === undefined ? {} : { service }), key: name, circuit, cooldown };
   return { names, listing, values: explainPolicy(loaded, host, role, path) };

@@ -1,20 +1,20 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkFile, type PolicyCheck } from "../../policy/check-file.ts";
-import type { PolicySources } from "../../policy/load.ts";
+import type { PolicyFilesCheck } from "../../policy/check-file.ts";
 import type { Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 
 /** Much longer than any policy. The limit prevents that a wrong input fills the memory. */
 const BYTES_MAX = 10_000_000;
 
-/** `policy check -`: checks the policy file on stdin. Problems name it `stdin`. */
-export async function checkStdin(
+/**
+ * Writes stdin to a file for `policy check -`, and deletes the file after the check. The result names the file `stdin`.
+ */
+export async function withStdin(
   { stdin }: Io,
-  sources: PolicySources,
-  nowMs: number,
-): Promise<PolicyCheck & { readonly kind: string }> {
+  check: (file: string) => Promise<PolicyFilesCheck>,
+): Promise<PolicyFilesCheck> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stdin ?? []) {
@@ -25,12 +25,12 @@ export async function checkStdin(
   // The loader reads only files. Other users cannot read this folder: the policy may contain a password.
   const folder = await mkdtemp(join(tmpdir(), "docstokg-"));
   try {
-    const file = join(folder, "stdin");
-    await writeFile(file, Buffer.concat(chunks), { mode: 0o600 });
-    const { kind, problems, findings } = await checkFile(file, sources, nowMs);
-    const withStdinName = (text: string) => text.replaceAll(file, "stdin");
+    const path = join(folder, "stdin");
+    await writeFile(path, Buffer.concat(chunks), { mode: 0o600 });
+    const { files, problems, findings } = await check(path);
+    const withStdinName = (text: string) => text.replaceAll(path, "stdin");
     return {
-      kind,
+      files: files.map(({ file, kind }) => ({ file: withStdinName(file), kind })),
       problems: problems.map(problem => ({
         ...problem,
         where: withStdinName(problem.where),

@@ -355,3 +355,35 @@ test("the examples in the help of the policy flags are valid, and each has an ef
     assert.deepEqual([exitCode, stderr], [0, ""], `${flag} ${example}`);
   }
 });
+
+test("policy check refuses a store that a hub would refuse, and names the source", async () => {
+  for (const [flags, expected] of [
+    [["--rate-backend", "redis"], /^--rate-backend: backend\.dsn: backend redis needs a dsn: redis:\/\/host/],
+    [
+      ["--rate-backend", "sqlite", "--rate-dsn", "redis://u:secret@127.0.0.1"],
+      /^--rate-dsn: backend\.dsn: "redis:\/\/…@127\.0\.0\.1" is not a dsn of backend sqlite/,
+    ],
+    [["--rate-backend", "redis", "--rate-dsn", "redis://a?cluster=yes"], /backend\.dsn: .*expected cluster=true/],
+  ] as const) {
+    const { exitCode, stdout, stderr } = await run(["policy", "check", ...flags]);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, expected);
+    assert.match(stdout, /^1 problem, /m);
+  }
+});
+
+test("policy check counts every problem of a file, also those that it does not list", async () => {
+  const hosts = Array.from({ length: 21 }, (_, at) => `  h${at}.example: { metadata: { rate: 1/s } }\n`);
+  const path = await file("long-ratelimits.yaml", `hosts:\n${hosts.join("")}`);
+  const { stdout, stderr } = await run(["policy", "check", path]);
+  assert.equal(stdout, `${path}: ratelimits, 21 problems\n21 problems, 0 warnings, 0 notices\n`);
+  assert.equal(stderr.trimEnd().split("\n").at(-1), `${path}: and 1 more problem (21 in all)`);
+});
+
+test("policy explain calls a host listed that only the breakers list, and refuses a resolver without a name", async () => {
+  const { stdout } = await run(["policy", "explain", "mine.example", "--breaker", "mine.example=fail_max:2"]);
+  assert.match(stdout, /^mine\.example \(metadata\), listed in the policy\n/);
+  const { exitCode, stderr } = await run(["policy", "explain", "resolver:"]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /the name of the resolver is missing/);
+});

@@ -1,0 +1,28 @@
+import type { Member } from "./member.ts";
+
+/** A request that stands for all requests of one host, suffix or path. */
+export interface ProbedUrl {
+  readonly host: string;
+  readonly path: string;
+}
+
+/** A host that no policy lists. */
+export const UNLISTED: ProbedUrl = { host: "unlisted.invalid", path: "" };
+/** The first label of a host below a suffix that no policy lists. */
+const BELOW_SUFFIX = "any-portal.";
+
+/** A request that belongs to a member. */
+export function probeOf({ host, isSuffix, path }: Member): ProbedUrl {
+  return { host: isSuffix ? `${BELOW_SUFFIX}${host}` : host, path };
+}
+
+/** The host or the name of a budget for a message, in which no invented host may appear. */
+export function withoutProbes(name: string): string {
+  if (name === UNLISTED.host) return "defaults";
+  return name.startsWith(BELOW_SUFFIX) ? `*.${name.slice(BELOW_SUFFIX.length)}` : name;
+}
+
+/** The requests that a probe stands for. */
+export function probeText({ host, path }: ProbedUrl): string {
+  return host === UNLISTED.host ? "hosts that are not listed" : `${withoutProbes(host)}${path}`;
+}
