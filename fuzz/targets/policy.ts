@@ -123,7 +123,9 @@ export const policyTargets: readonly FuzzTarget[] = [
       const url = parsed(() => urlHost(text), RangeError);
       if (url !== undefined) assert.equal(canonicalHost(url.host), url.host);
       const member = parsed(() => parseMember(text), RangeError);
-      if (member !== undefined) assert.deepEqual(parseMember(memberText(member)), member);
+      // The text of a member has its normalised path.
+      if (member !== undefined)
+        assert.deepEqual({ ...parseMember(memberText(member)), writtenPath: member.writtenPath }, member);
     },
   },
   {
