@@ -117,8 +117,8 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
 
   started(head: ResponseHead): void {
     this.#status = head.status;
+    this.#request.call.fetchCall?.answered(head, this.#request);
     if (isRedirect(head)) {
-      this.#request.call.fetchCall?.answered(head, this.#request);
       this.#unpausableBytes = REDIRECT_BODY_BYTES_MAX;
       if (this.paused) this.#handle?.resume();
     }

@@ -206,6 +206,40 @@ test("install: each request of a fetch of the program loses its credentials when
   });
 });
 
+test("install: a request that is sent again after a 421 has no credentials behind a redirect, and the same deadline", async t => {
+  const far = await serve(t, (_, response) => response.writeHead(421).end());
+  const { server, get } = await world(t, "install", (_, response) =>
+    response.writeHead(302, { location: `${far.origin}/far` }).end(),
+  );
+  assert.equal((await get(`${server.origin}/`, { headers: CREDENTIALS })).status, 421);
+  assert.equal(far.requests.length, 2);
+  for (const { headers } of far.requests) assert.equal(headers["x-api-key"], undefined);
+});
+
+test("install: a redirect that was not followed does not lend its credentials to another call", async t => {
+  const far = await serve(t, (request, response) => {
+    if (request.url === "/login") response.writeHead(302, { location: "/welcome" }).end();
+    else response.end("far");
+  });
+  replaceFetch(t, native => async (input, init) => {
+    await native(`${far.origin}/login`, { redirect: "manual" });
+    return native(input, init);
+  });
+  const { server, get } = await world(t, "install", (_, response) =>
+    response.writeHead(302, { location: `${far.origin}/far` }).end(),
+  );
+  assert.equal((await get(`${server.origin}/`, { headers: CREDENTIALS })).text, "far");
+  assert.equal(far.requests.at(-1)?.headers["x-api-key"], undefined);
+});
+
+test("install: a call that the program's fetch sends to a mirror is not stored if it must not be", async t => {
+  replaceFetch(t, native => (input, init) => native(String(input).replace("http://alias.invalid", base), init));
+  const { server, get, hub } = await world(t, "install", fresh);
+  const base = server.origin;
+  await get("http://alias.invalid/x", { cache: "no-store" });
+  assert.equal(hub.snapshot().cache?.entries, 0);
+});
+
 test("install: a call of the program's fetch with a path keeps its mode", async t => {
   replaceFetch(t, native => (input, init) => native(`${base}${String(input)}`, init));
   const { server, get, hub } = await world(t, "install", fresh);

@@ -3,7 +3,7 @@ import { isCredentialName } from "../core/text/credentials.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
 import { fieldLine, withoutHeaders } from "./headers.ts";
 import type { FetchInput } from "./hub.ts";
-import { decideRedirect } from "./stages/redirect-hop.ts";
+import { decideRedirect, requestUrl } from "./stages/redirect-hop.ts";
 import type { OutgoingRequest, ResponseHead } from "./stages/stage.ts";
 
 /**
@@ -24,17 +24,16 @@ export class FetchCall implements ActiveRequest {
   bodyBytes: Uint8Array | undefined;
   #origin: string | undefined;
   #hasLeftOrigin = false;
-  readonly #onRedirect: OnRedirect | undefined;
+  readonly #observer: FetchCallObserver | undefined;
   #heldBy: ActiveRequests | undefined;
   #isAborted = false;
 
   /**
    * @param options of the call; its `cache` overrides that of a `Request`
-   * @param onRedirect called with the origin to which a redirect leads, before fetch follows it
    */
-  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number, onRedirect?: OnRedirect) {
+  constructor(input: FetchInput, options: object | null | undefined, sinceUs: number, observer?: FetchCallObserver) {
     this.sinceUs = sinceUs;
-    this.#onRedirect = onRedirect;
+    this.#observer = observer;
     const given = options as { readonly cache?: unknown; readonly signal?: unknown } | null | undefined;
     const mode = given?.cache ?? requestField(input, "cache");
     this.cacheMode = isCacheMode(mode) ? mode : "default";
@@ -73,21 +72,37 @@ export class FetchCall implements ActiveRequest {
    * leads to another origin. Here every credential is dropped, also when a later redirect returns to the first origin.
    */
   headersFor(origin: string, headers: readonly string[]): readonly string[] {
-    this.#hasLeftOrigin ||= this.#origin !== undefined && this.#origin !== origin;
+    this.#hasLeftOrigin = this.leavesTo(origin);
     this.#origin = origin;
     return this.#hasLeftOrigin ? withoutHeaders(headers, isCredentialName) : headers;
   }
 
+  /** Whether a request to this origin is sent without credentials. */
+  leavesTo(origin: string): boolean {
+    return this.#hasLeftOrigin || (this.#origin !== undefined && this.#origin !== origin);
+  }
+
   /** A request of this call has got this response, which may be a redirect. */
-  answered({ status, headers }: ResponseHead, { origin, path, method }: OutgoingRequest): void {
-    if (this.#onRedirect === undefined) return;
+  answered({ status, headers }: ResponseHead, request: OutgoingRequest): void {
+    const observer = this.#observer;
+    if (observer === undefined) return;
     const location = fieldLine(headers["location"]);
-    const decision = decideRedirect({ status, location }, { url: new URL(`${origin}${path}`), method });
-    if (decision.kind === "hop") this.#onRedirect(this, decision.url.origin);
+    const decision = decideRedirect({ status, location }, { url: requestUrl(request), method: request.method });
+    // After a 421, fetch sends the same request once more.
+    if (decision.kind === "hop" || status === MISDIRECTED)
+      observer.onNext(this, decision.kind === "hop" ? decision.url.origin : request.origin);
+    else observer.onEnd(this);
   }
 }
 
-type OnRedirect = (call: FetchCall, origin: string) => void;
+const MISDIRECTED = 421;
+
+/** Is told what becomes of the call, before fetch gets the response. */
+export interface FetchCallObserver {
+  /** fetch sends another request of this call to this origin, unless its caller wants no redirects. */
+  onNext(call: FetchCall, origin: string): void;
+  onEnd(call: FetchCall): void;
+}
 
 /** The URL of a call as text, which may be invalid. */
 export function urlOf(input: FetchInput): string {

@@ -1,19 +1,19 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
+import type { CacheMode } from "../core/cache/cache-control.ts";
 import type { ActiveRequests } from "./active-requests.ts";
-import { FetchCall, urlOf } from "./fetch-call.ts";
+import { FetchCall, type FetchCallObserver, urlOf } from "./fetch-call.ts";
 import type { FetchInput } from "./hub.ts";
 
 /**
  * One call of the global fetch of an installed hub, and the calls of Node's fetch that it leads to. Usually that is one. A
  * program that has replaced the global fetch before may send several: for a token, and then for the data.
  */
-export class GlobalFetchCall {
-  readonly #input: FetchInput;
-  readonly #options: object | undefined;
+export class GlobalFetchCall implements FetchCallObserver {
+  #input: FetchInput;
+  #options: object | undefined;
   readonly #activeRequests: ActiveRequests;
-  /** The calls of Node's fetch that have got a redirect, and have not sent the next request yet. */
-  readonly #redirected: RedirectedCall[] = [];
-
+  /** Calls of Node's fetch with the origin of their next request. */
+  #expected: ExpectedRequest[] = [];
   #settled: Promise<unknown> | undefined;
 
   constructor(input: FetchInput, options: object | undefined, activeRequests: ActiveRequests) {
@@ -25,36 +25,59 @@ export class GlobalFetchCall {
   run(storage: AsyncLocalStorage<GlobalFetchCall>, fetch: () => Promise<Response>): Promise<Response> {
     const settled = storage.run(this, fetch);
     this.#settled = settled;
+    // A connection that was opened in this call keeps this object as long as it is open.
+    const forget = () => {
+      this.#input = "";
+      this.#options = undefined;
+      this.#expected = [];
+      this.#settled = undefined;
+    };
+    settled.then(forget, forget);
     return settled;
   }
 
-  /** The call of Node's fetch to which a request belongs: a call that was redirected to its origin, or a new one. */
+  /**
+   * The call of Node's fetch to which a request belongs: a call that was redirected to its origin, or a new one. Of
+   * several such calls, one that has left its first origin counts, because its requests have no credentials.
+   */
   callOf(origin: string, nowUs: number): FetchCall {
-    const at = this.#redirected.findIndex(redirected => redirected.origin === origin);
-    const [redirected] = at === -1 ? [] : this.#redirected.splice(at, 1);
-    if (redirected !== undefined) return redirected.call;
+    const expected = this.#expected.filter(request => request.origin === origin);
+    const left = expected.filter(({ call }) => call.leavesTo(origin));
+    const match = left.find(({ isSent }) => !isSent) ?? left[0] ?? expected.find(({ isSent }) => !isSent);
+    if (match !== undefined) {
+      match.isSent = true;
+      return match.call;
+    }
     const isForInput = isAtOrigin(this.#input, origin);
-    return new FetchCall(
-      isForInput ? this.#input : origin,
-      isForInput ? this.#options : undefined,
-      nowUs,
-      this.#onRedirect,
-    );
+    const options = isForInput ? this.#options : strictMode(this.#input, this.#options);
+    return new FetchCall(isForInput ? this.#input : origin, options, nowUs, this);
   }
 
-  readonly #onRedirect = (call: FetchCall, origin: string): void => {
-    this.#redirected.push({ call, origin });
+  onNext(call: FetchCall, origin: string): void {
+    this.onEnd(call);
+    this.#expected.push({ call, origin, isSent: false });
     // Only now, because most calls get no redirect, and no request is active until fetch follows it.
     call.hold(this.#activeRequests);
     const release = () => call.release();
     Promise.resolve(this.#settled).then(release, release);
-  };
+  }
+
+  onEnd(call: FetchCall): void {
+    this.#expected = this.#expected.filter(request => request.call !== call);
+  }
 }
 
-interface RedirectedCall {
+interface ExpectedRequest {
   readonly call: FetchCall;
-  /** Where the redirect leads. */
   readonly origin: string;
+  /** Kept until its response: two calls that are redirected to one origin at the same time cannot be told apart. */
+  isSent: boolean;
+}
+
+/** The program's own fetch may send the call to another origin: what must not be stored there either is not stored. */
+function strictMode(input: FetchInput, options: object | undefined): { readonly cache: CacheMode } | undefined {
+  const { cacheMode } = new FetchCall(input, options, 0);
+  return cacheMode === "no-store" ? { cache: cacheMode } : undefined;
 }
 
 /** Also true for an input that is not an absolute URL: only a function of the program can know where it leads. */

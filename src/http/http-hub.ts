@@ -117,7 +117,8 @@ export class HttpHub implements Hub {
     if (this.#closing !== undefined) throw new HubClosedError();
     const { time, callDeps } = this.#parts;
     const fetchCall = new FetchCall(input, options, time.monotonicUs());
-    const call = options ? { ...pickCallOptions(options), fetchCall } : { fetchCall };
+    // Node's fetch follows redirects itself.
+    const call = { ...(options ? pickCallOptions(options) : undefined), fetchCall, maxRedirections: 0 };
     const init = fetchInit(options, new FetchDispatcher(this.#dispatchFetch, call));
     fetchCall.hold(callDeps.activeRequests);
     try {
@@ -344,7 +345,8 @@ export function addListener(
   if (listener.tracer !== undefined) stops.push(tracers.add(listener.tracer));
   if (listener.callStarted !== undefined) stops.push(tracers.addObserver(listener.callStarted));
   return () => {
-    for (const stop of stops) stop();
+    // Once: the listener may have been added again since.
+    for (const stop of stops.splice(0)) stop();
   };
 }
 

@@ -54,6 +54,11 @@ export function decideRedirect(
   };
 }
 
+/** A path that is a complete URL is sent to a proxy. A path that begins with two slashes names no host. */
+export function requestUrl({ origin, path }: { readonly origin: string; readonly path: string }): URL {
+  return new URL(path.startsWith("/") ? `${new URL(origin).origin}${path}` : path, origin);
+}
+
 /** undici reads header fields as Latin-1. Servers that do not escape their URLs write UTF-8, which fetch reads too. */
 function asUtf8(location: string): string {
   const bytes = Buffer.from(location, "latin1");

@@ -1,6 +1,6 @@
 import { RedirectError } from "../../errors.ts";
 import { fieldLine, withoutHeaders } from "../headers.ts";
-import { decideRedirect, redirectChainProblem } from "./redirect-hop.ts";
+import { decideRedirect, redirectChainProblem, requestUrl } from "./redirect-hop.ts";
 import { isReplayableBody, ResendingRequest } from "./resending-request.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "./stage.ts";
 
@@ -13,9 +13,8 @@ export type HostOf = (origin: string) => string;
  */
 export function redirectStage(hostOf: HostOf, next: SendRequest): SendRequest {
   return (request, sink) => {
-    const { maxRedirections = 0, fetchCall } = request.call;
-    const isFollowed = maxRedirections > 0 && fetchCall === undefined;
-    return isFollowed ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
+    const { maxRedirections = 0 } = request.call;
+    return maxRedirections > 0 ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
   };
 }
 
@@ -63,7 +62,7 @@ class RedirectingRequest extends ResendingRequest {
    */
   #nextHop(status: number, location: string | undefined): OutgoingRequest | undefined {
     const { method, body, call } = this.#request;
-    const url = urlOf(this.#request);
+    const url = requestUrl(this.#request);
     const decision = decideRedirect({ status, location }, { url, method });
     if (decision.kind === "none") return undefined;
     if (decision.kind === "invalid") throw new RedirectError(decision.message);
@@ -86,11 +85,6 @@ class RedirectingRequest extends ResendingRequest {
     this.#visited.push(key);
     return hop;
   }
-}
-
-/** A path that is a complete URL is sent to a proxy. A path that begins with two slashes names no host. */
-function urlOf({ origin, path }: OutgoingRequest): URL {
-  return new URL(path.startsWith("/") ? `${new URL(origin).origin}${path}` : path, origin);
 }
 
 function hopKey({ method, origin, path }: OutgoingRequest): string {
