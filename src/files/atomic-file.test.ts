@@ -101,3 +101,19 @@ test("a file is hashed by SHA-256 or MD5, and a missing file has no hash", async
   assert.equal(await hashFile(path, undefined, "md5"), "9a0364b9e99bb480dd25e1f0284c8555");
   assert.equal(await hashFile(`${path}.none`), undefined);
 });
+
+test("what a program writes to /dev/stdout comes between the other output of its pipe", () => {
+  const module = new URL("./atomic-file.ts", import.meta.url).href;
+  const program = `const { writeAtomically } = await import(${JSON.stringify(module)}); await writeAtomically("/dev/stdout", "middle\\n");`;
+  const run = `"${process.execPath}" --no-warnings --input-type=module --eval '${program}'`;
+  const piped = spawnSync("sh", ["-c", `(echo head; ${run}; echo tail) | cat`], { encoding: "utf8" });
+  assert.equal(piped.stdout, "head\nmiddle\ntail\n", piped.stderr);
+});
+
+test("the target of a link is written beside itself, also if a draft on another file system is given", async () => {
+  const folder = temporaryFolder("atomic");
+  const link = join(folder, "link");
+  await symlink(join(folder, "real"), link);
+  await writeAtomically(link, "one", join(folder, "not-there", "draft"));
+  assert.equal(await readFile(join(folder, "real"), "utf8"), "one");
+});

@@ -25,13 +25,13 @@ export async function replaceAtomically(
   write: (file: FileHandle) => Promise<void>,
   draft?: string,
 ): Promise<void> {
+  const old = await ifExists(stat(path));
   const target = await linkTarget(path);
-  const old = await ifExists(stat(target));
-  if (old === undefined || old.isFile()) await replaceFile(target, old?.mode, write, draft);
-  else {
-    await using file = await open(target, "w");
+  // An open file of this process, such as `/dev/stdout`, gets the content after what was written to it before.
+  if (target === undefined || (old !== undefined && !old.isFile())) {
+    await using file = await open(path, "a");
     await write(file);
-  }
+  } else await replaceFile(target, old?.mode, write, target === path ? draft : undefined);
 }
 
 async function replaceFile(
@@ -61,11 +61,15 @@ const PERMISSIONS = 0o777;
 /** As many as Linux follows. */
 const LINKS_MAX = 40;
 
-/** The path that a link leads to, whether it exists or not; the path itself if it is no link. */
-async function linkTarget(path: string): Promise<string> {
+/**
+ * The path that a link leads to, whether it exists or not; the path itself if it is no link. Undefined for an open file of
+ * a process, whose link is no path.
+ */
+async function linkTarget(path: string): Promise<string | undefined> {
   let target = path;
   for (let links = 0; links < LINKS_MAX; links += 1) {
     if (!(await ifExists(lstat(target)))?.isSymbolicLink()) return target;
+    if (/^\/(?:proc|dev\/fd)\//.test(target)) return undefined;
     target = resolve(dirname(target), await readlink(target));
   }
   throw new DownloadError(`cannot write ${path}: too many links`);

@@ -16,3 +16,13 @@ test("a URL that contains a separator and an identifier is one work, and ends be
     ["https://doi.org/10.1234/g", "10.1234/h"],
   ]);
 });
+
+test("a URL that is an identifier ends before the next identifier", () => {
+  for (const url of [
+    "https://www.doi.org/10.1234/a",
+    "https://arxiv.org/abs/2101.00001",
+    "https://europepmc.org/article/PMC/PMC1",
+  ])
+    for (const separator of [",", ";"])
+      assert.deepEqual(splitIdentifiers(`${url}${separator}10.1234/b`), [url, "10.1234/b"]);
+});

@@ -37,9 +37,14 @@ export function splitIdentifiers(text: string): readonly string[] {
   return tokens;
 }
 
-/** The end of the URL at `start`; `start` if there is none, or if it is a DOI, which ends before the next DOI. */
+/** The hosts of URLs that are identifiers: these end before the next identifier. */
+const IDENTIFIER_URL =
+  /^https?:\/\/(?:(?:www\.|dx\.)?doi|(?:www\.|export\.)?arxiv|(?:www\.|api\.)?openalex|(?:www\.)?europepmc)\.org\/|^https?:\/\/(?:www\.|pmc\.|pubmed\.)?ncbi\.nlm\.nih\.gov\//i;
+
+/** The end of the URL at `start`; `start` if there is none, or if it is an identifier. */
 function endOfUrl(text: string, start: number): number {
-  if (!/^https?:\/\/(?!(?:dx\.)?doi\.org\/)/i.test(text.slice(start, start + 24))) return start;
+  const beginning = text.slice(start, start + 40);
+  if (!/^https?:\/\//i.test(beginning) || IDENTIFIER_URL.test(beginning)) return start;
   URL_END.lastIndex = start;
   return URL_END.exec(text)?.index ?? text.length;
 }

@@ -19,7 +19,16 @@ test("a document whose name has an ordinary word that resembles supplement or ap
 
 test("supplements are recognised by their names, also within other words", () => {
   const names = [
-    ...["Supplementary_data.pdf", "suppl1.pdf", "SupplInfo.pdf", "OnlineAppendix.pdf", "appendices.xml", "Annex 2.pdf"],
+    ...[
+      "Supplementary_data.pdf",
+      "suppl1.pdf",
+      "SupplInfo.pdf",
+      "OnlineAppendix.pdf",
+      "appendices.xml",
+      "Annex 2.pdf",
+      "annexe_1.pdf",
+      "appendice.pdf",
+    ],
     ...["paper_SI.pdf", "41586_2020_ESM.pdf", "sm.pdf"],
   ];
   for (const name of names)

@@ -7,7 +7,7 @@ export function kindByName(name: string): "pdf" | "xml" | undefined {
 }
 
 /** Not `supply`, `supplier`, `supplant`, `appendicitis`, `annexation`. */
-const SUPPLEMENT_NAME = /suppl(?!y|ant|i[aec])|appendi(?:x|ces)|(?<![a-z])(?:annex(?:es)?|si|esm|sm)(?![a-z])/i;
+const SUPPLEMENT_NAME = /suppl(?!y|ant|i[aec])|appendi(?:x|ces?)(?![a-z])|(?<![a-z])(?:annexe?s?|si|esm|sm)(?![a-z])/i;
 const FIGURE = /\.(?:jpe?g|gif|png|tiff?|svg|webp|eps)$/i;
 
 /** The fields that all candidates for supplements have in common. */

@@ -122,7 +122,8 @@ class ContextBuilder {
     this.#local = local;
     const given = textOf(memberOf(local, "@base"), "@base");
     const base = given === undefined ? undefined : active.base.resolve(given);
-    if (base !== undefined) checkBase(base);
+    // The base of the file itself may be a long signed URL.
+    if (base !== undefined && base.length > active.base.resolve("").length) checkBase(base);
     const language = memberOf(local, "@language");
     const vocab = memberOf(local, "@vocab");
     const around = new JsonLdContext(

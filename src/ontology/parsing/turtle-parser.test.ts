@@ -31,3 +31,10 @@ test("an error of the receiver of statements is thrown as it is", () => {
     error => error === failure,
   );
 });
+
+test("a file with a long address may name itself as its base", async () => {
+  const parser = new TurtleParser("turtle", () => undefined, `https://example.org/x.ttl?signature=${"s".repeat(700)}`);
+  parser.write("@base <> . <#a> a <#b> .");
+  parser.end();
+  assert.equal(parser.statements, 1);
+});

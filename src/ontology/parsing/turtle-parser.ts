@@ -67,6 +67,8 @@ export class TurtleParser implements FileParser {
   #previousType = "";
   #pending = 0;
   #base: IriBase;
+  /** The length of the IRI of the file itself, which may be a long signed URL. */
+  readonly #documentLength: number;
   /** Characters of the file so far, and of the text of its triple terms. */
   #characters = 0;
   #tripleCharacters = 0;
@@ -75,6 +77,7 @@ export class TurtleParser implements FileParser {
     this.#format = format;
     this.#onStatement = onStatement;
     this.#base = new IriBase(base);
+    this.#documentLength = base.length;
     const isLineFormat = format === "n-triples" || format === "n-quads";
     const parser = new Parser({ format: MEDIA_TYPES[format], ...(isLineFormat ? {} : { baseIRI: base }) });
     const input = {
@@ -130,7 +133,7 @@ export class TurtleParser implements FileParser {
     else if (type === "IRI" && /^@?base$/i.test(this.#previousType)) {
       // Against the base before it, as n3 does: relative ones would grow without limit.
       const base = this.#base.resolve(value);
-      checkBase(base, line);
+      if (base.length > this.#documentLength) checkBase(base, line);
       this.#base = new IriBase(base);
     }
     this.#previousType = type;
