@@ -141,3 +141,19 @@ test("a hold of one role does not hold the total that a reload adds", () => {
   assert.equal(refusal().retryAfterMs, 90_000);
   enterNow({ role: "artifact" }).release();
 });
+
+test("the total of a service with per_host that is removed and comes back counts what was sent before", async () => {
+  const service = { per_host: true, metadata: { rates: "100/s" }, total: { rates: "5/min" } };
+  const { gate, time } = gateOf({ services: { s: service } });
+  const sent = (calls: number) =>
+    Array.from({ length: calls }, () => {
+      const grant = gate.tryEnter({ host, role: "metadata", service: "s", stamp: "granted" });
+      grant?.release();
+      return grant;
+    }).filter(grant => grant !== undefined).length;
+  assert.equal(sent(5), 5);
+  await time.advance(100);
+  reload(gate, {});
+  reload(gate, { services: { s: service } });
+  assert.equal(sent(5), 0);
+});

@@ -83,8 +83,10 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
     const handledNames = new Set<string>();
     const partition = name.slice(commonName(name).length);
     const mayHavePartition = isDivided || (partition === "" && !former?.roleBudget.isPerPartition);
-    for (const place of before.placesOf(name, role)) {
-      const route = routeAt(place, role, partition, now);
+    const routes = before.placesOf(name, role).map(place => routeAt(place, role, partition, now));
+    // Of a service that was removed and comes back, the limits before know no place.
+    const returned = former?.name === name ? undefined : now.routeByName(name, role);
+    for (const route of returned?.name === name ? [returned, ...routes] : routes) {
       if (handledNames.has(route.name)) continue;
       handledNames.add(route.name);
       const isNew = route.name !== name;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { burst, host, keyOf, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
 import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
 import { LimiterEmitter } from "./limiter-emitter.ts";
@@ -212,4 +213,24 @@ test("with a store only a total that the reload has added is held until all proc
   budgets.reload(limits(undefined));
   budgets.reload(limits("9/s"));
   assert.equal(budgets.forHost(host, "metadata").above?.holdUntilUs, time.monotonicUs() + 1_600_000);
+});
+
+test("with a store an added total is held also after a second reload, and that of a service for a host that joins it", async () => {
+  const time = new FakeTime();
+  const limits = (options: RatelimitsOptions) => limitPoliciesFrom(options, "test");
+  const budgets = new RoleBudgets(limits(totalLimits(undefined)), time, new LimiterEmitter());
+  budgets.isShared = true;
+  await time.advance(60_000);
+  const untilUs = time.monotonicUs() + 1_600_000;
+  budgets.reload(limits(totalLimits("9/s")));
+  await time.advance(100);
+  budgets.reload(limits(totalLimits("9/s")));
+  assert.equal(budgets.forHost(host, "metadata").above?.holdUntilUs, untilUs);
+
+  const service = (members: readonly string[]) =>
+    limits({ services: { s: { members: [...members], total: { rates: "5/min" } } } });
+  const joined = new RoleBudgets(service(["a.example"]), time, new LimiterEmitter());
+  joined.isShared = true;
+  joined.reload(service(["a.example", "b.example"]));
+  assert.equal(joined.forHost("b.example", "metadata").above?.holdUntilUs, time.monotonicUs() + 1_600_000);
 });

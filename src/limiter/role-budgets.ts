@@ -22,6 +22,11 @@ import { TotalBudgets } from "./total-budgets.ts";
 /** All processes reload at about the same time. Within this time after a reload, each has reported to the store. */
 const REPORTED_WITHIN_US = 1_600_000;
 
+interface EarlierLimits {
+  readonly limits: LimitPolicies;
+  readonly untilUs: number;
+}
+
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
   /** The global ceiling on requests in flight, above every other budget. */
@@ -30,13 +35,13 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #inForce: LimitsInForce;
   /** When the limits last changed. Units that were charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
-  /** The limits before they last changed. */
-  #before: LimitPolicies | undefined = undefined;
+  /** The limits before each of their last changes, until all processes have reported what they had sent before it. */
+  #earlier: readonly EarlierLimits[] = [];
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, KnownBudgets>>;
-  readonly #totals = new TotalBudgets(total => this.#holdAdded(this.#countUnknown(total)));
+  readonly #totals = new TotalBudgets((total, route) => this.#holdAdded(this.#countUnknown(total), route));
   /** Hosts and roles whose budgets are never evicted, and these budgets. */
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
@@ -205,7 +210,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
-    this.#before = before;
+    this.#earlier = [
+      ...this.#earlier.filter(({ untilUs }) => untilUs > nowUs),
+      { limits: before, untilUs: nowUs + REPORTED_WITHIN_US },
+    ];
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
     this.#isReloading = true;
     this.carried.takeOut(all, before);
@@ -337,11 +345,18 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * A total that a reload adds starts empty in the store. Until all processes have reported what they had sent before,
    * nothing is sent.
    */
-  #holdAdded(total: Budget): void {
-    const untilUs = this.reloadedUs + REPORTED_WITHIN_US;
-    if (!this.isShared || this.#time.monotonicUs() >= untilUs) return;
-    const isAdded = ROLES.every(role => !hasTotal(this.#before?.routeByName(total.name, role), total.name));
-    if (isAdded) total.holdUntilUs = untilUs;
+  #holdAdded(total: Budget, route: Route): void {
+    if (!this.isShared) return;
+    const nowUs = this.#time.monotonicUs();
+    for (const { limits, untilUs } of this.#earlier)
+      if (untilUs > nowUs && !this.#countedBefore(total, route, limits)) total.holdUntilUs = untilUs;
+  }
+
+  /** Whether the total had counted the same requests under these limits. */
+  #countedBefore({ name }: Budget, route: Route, limits: LimitPolicies): boolean {
+    const has = (unit: string) => ROLES.some(role => hasTotal(limits.routeByName(unit, role), name));
+    const places = (of: LimitPolicies) => JSON.stringify(ROLES.map(role => of.placesOf(name, role)));
+    return has(name) && has(route.name) && places(limits) === places(this.#limits);
   }
 }
 

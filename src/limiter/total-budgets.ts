@@ -7,9 +7,9 @@ export class TotalBudgets {
   /** Nothing is evicted. A service with `per_host` and a `total` has one for each host that is called. */
   readonly #byName = new Map<string, Budget>();
   /** Called for each new one. */
-  readonly #onCreate: (total: Budget) => void;
+  readonly #onCreate: (total: Budget, route: Route) => void;
 
-  constructor(onCreate: (total: Budget) => void) {
+  constructor(onCreate: (total: Budget, route: Route) => void) {
     this.#onCreate = onCreate;
   }
 
@@ -20,7 +20,7 @@ export class TotalBudgets {
   /** The lowest total of a route, with those above it, each created on first use; undefined if it has none. */
   of(route: Route, aimd: AimdPolicy): Budget | undefined {
     return route.above.reduceRight<Budget | undefined>((outer, { name, policy }) => {
-      const total = this.#byName.get(name) ?? this.#create(new Budget(name, policy, outer));
+      const total = this.#byName.get(name) ?? this.#create(new Budget(name, policy, outer), route);
       // A reload visits only the totals of existing role budgets; the others still have the old policy.
       if (total.policy !== policy) total.reload(policy, aimd);
       total.above = outer;
@@ -36,8 +36,8 @@ export class TotalBudgets {
     this.#byName.delete(name);
   }
 
-  #create(total: Budget): Budget {
-    this.#onCreate(total);
+  #create(total: Budget, route: Route): Budget {
+    this.#onCreate(total, route);
     this.#byName.set(total.name, total);
     return total;
   }

@@ -157,3 +157,17 @@ test("an order that is written late ends nothing that began after it was given",
     assert.equal(newer.serverCooldown.untilUs, 0);
   }
 });
+
+test("an order to close that is written late ends the older order to open, and leaves the circuit that failures opened since", () => {
+  const ordered = giveOrder(
+    EMPTY_BREAKER_RECORD,
+    { kind: "open", circuit: "metadata", durationUs: 3_600_000_000, reason: "cli-open:x" },
+    100_000_000,
+  );
+  const opened = openCircuit(ordered, "metadata", { untilUs: 171_000_000, reopened: 0 }, 111_000_000);
+  for (const circuit of ["metadata", undefined]) {
+    const { order, isClosed, untilUs } =
+      giveOrder(opened, { kind: "close", circuit }, 112_000_000, 110_000_000).circuits["metadata"] ?? {};
+    assert.deepEqual([order, isClosed, untilUs], [undefined, false, 171_000_000]);
+  }
+});

@@ -169,8 +169,11 @@ function cleared(
   const clearedOrNewer = (name: string) => {
     const known = circuitRecordOf(record, name);
     // A newer order for one circuit stays, and so does a circuit that failures have opened since.
-    const isNewer = isSerialAfter(circuitVersion(known), givenUs, nowUs) || isOpenedSince(known, givenUs, nowUs);
-    return isNewer ? known : clearedCircuit(record, name, kind, version, nowUs);
+    if (isSerialAfter(circuitVersion(known), givenUs, nowUs)) return known;
+    if (!isOpenedSince(known, givenUs, nowUs)) return clearedCircuit(record, name, kind, version, nowUs);
+    // An order to open that is older than this one ends all the same.
+    const { order, ...opened } = known;
+    return order === undefined ? known : { ...opened, serial: nextSerial(known.serial, nowUs), epoch: version };
   };
   if (circuit !== undefined) {
     const next = clearedOrNewer(circuit);
@@ -205,7 +208,8 @@ function clearedCircuit(
 
 /** Whether failures have opened the circuit after the order was given. The serial also grows with each trial call. */
 function isOpenedSince(
-  { isClosed, serial, openedUs = serial }: CircuitRecord,
+  // A circuit that an operator has made half-open was opened by no failure.
+  { isClosed, serial, epoch, openedUs = epoch === undefined ? serial : 0 }: CircuitRecord,
   givenUs: number,
   nowUs: number,
 ): boolean {
