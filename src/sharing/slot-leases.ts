@@ -196,7 +196,8 @@ export class SlotLeases {
   }
 
   #giveBackLater(budget: Budget, lease: SlotLease, roleBudgets: readonly RoleBudget[]): Timer {
-    return this.#time.setTimer(IDLE_MS, () => {
+    // It keeps no program alive: a process that ends returns its slots.
+    return setUnreferencedTimer(this.#time, IDLE_MS, () => {
       lease.idleTimer = undefined;
       // The reply of a slow store is under way, or a call that does not wait may try again. Without the slot, the units
       // that the store grants could not be used.
