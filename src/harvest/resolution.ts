@@ -11,7 +11,7 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import type { TakenWork } from "./manifest/manifest-queue.ts";
 import { PendingSteps } from "./pending-steps.ts";
-import { type DoneReason, mainReason, type Reason } from "./reason.ts";
+import { type DoneReason, isTemporary, mainReason, type Reason } from "./reason.ts";
 import { parsedProgress, type ResolutionState, type RunClocks, storedProgress } from "./resolution-progress.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
@@ -130,8 +130,7 @@ export class Resolution {
     const tried = skipped.map(pending => ({ ...pending, ...NOT_BLOCKED }));
     for (const pending of [...[...steps, ...tried].filter(isNew), ...(released ?? [])]) this.#pending.add(pending);
     for (const url of seenUrls) this.#seenUrls.add(url);
-    for (const [reason, message] of reasons)
-      if (reason !== "rate-limited" && reason !== "breaker-open") this.#addReason(reason, message);
+    for (const [reason, message] of reasons) if (!isTemporary(reason)) this.#addReason(reason, message);
   }
 
   get work(): ListedWork {

@@ -347,7 +347,7 @@ export function worksContract(open: OpenManifest): void {
     const refused = await manifest.fail(c.id, "no-copy", undefined, undefined, 0);
     assert.ok(typeof refused === "object");
     assert.deepEqual([refused.work.key, refused.inherited], ["doi:10.1/c", ["of a", "of b"]]);
-    assert.equal(await manifest.fail(c.id, "no-copy", undefined, undefined, refused.inherited.length), "failed");
+    assert.equal(await manifest.fail(c.id, "rate-limited", undefined, undefined, refused.inherited.length), "failed");
     // The work that is in memory absorbs the failed one, and what it has inherited.
     assert.equal(await manifest.works.merge(d, c.id, { ...IS_PRESENT, progress: "of d" }), "absorbed");
     const absorbed = await manifest.fail(d.id, "no-copy", undefined, undefined, 0);
@@ -362,6 +362,34 @@ export function worksContract(open: OpenManifest): void {
       [["of d", 3]],
     );
   });
+
+  for (const [reason, kept] of [
+    ["http-status", []],
+    ["rate-limited", ["of a"]],
+    ["breaker-open", ["of a"]],
+  ] as const)
+    test(`a work that failed with ${reason} ${kept.length > 0 ? "keeps" : "forgets"} the progress of a merged work`, async t => {
+      const manifest = await open(t);
+      const first = await manifest.beginRun("run");
+      await added(manifest, first, works("a", "b"));
+      const [a, b] = await taken(manifest, first);
+      assert.ok(a && b);
+      assert.equal(await manifest.works.merge(a, b.id, { ...IS_PRESENT, progress: "of a" }), "merged");
+      const inheritedIn = async (run: number) =>
+        (await manifest.queue.take(run, "", systemTime.wallMs(), 9))[0]?.inherited;
+      await manifest.fail(b.id, reason, undefined);
+      const listed = await manifest.beginRun("run");
+      await manifest.works.add(listed, works("b"), { ...IS_PRESENT, isRetry: true });
+      assert.deepEqual(await inheritedIn(listed), kept);
+      await manifest.fail(b.id, reason, undefined);
+      const continued = await manifest.beginRun("retry");
+      await manifest.works.addUnfinished(continued, "all", true);
+      assert.deepEqual(await inheritedIn(continued), kept);
+      await manifest.fail(b.id, reason, undefined);
+      const restarted = await manifest.beginRun("retry");
+      await manifest.works.addUnfinished(restarted, "all", false);
+      assert.deepEqual(await inheritedIn(restarted), []);
+    });
 
   test("a work that waits is taken at once if another one is merged into it", async t => {
     const manifest = await open(t);

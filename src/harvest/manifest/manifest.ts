@@ -100,7 +100,8 @@ export interface Manifest {
   complete(work: number, reason: DoneReason, message?: string): Promise<void>;
   /**
    * A work has found no file. Returns its state: a work that has a file of an earlier run stays `done`, with the reason why
-   * the file could not be refreshed.
+   * the file could not be refreshed. Unless the reason is temporary, `TakenWork.inherited` is forgotten: a retry starts
+   * from the beginning.
    * @param progress kept for `docstokg retry`, which then continues there. @default none
    * @param inherited the number of texts in `TakenWork.inherited` that the search for a copy knows. If the manifest has
    * more, the work does not fail and stays taken, and the result is what `ManifestQueue.take` would return. @default all

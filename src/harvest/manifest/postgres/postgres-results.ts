@@ -1,5 +1,5 @@
 import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
-import type { DoneReason, Reason } from "../../reason.ts";
+import { type DoneReason, isTemporary, type Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState } from "../manifest.ts";
 import { type DownloadedFile, type FinishedFile, fileOfRow } from "../manifest-files.ts";
 import type { TakenWork } from "../manifest-queue.ts";
@@ -74,8 +74,9 @@ export class PostgresResults {
     const result = await this.#worker.release(
       work,
       `state = CASE WHEN sha256 IS NULL THEN 'failed' ELSE 'done' END, reason = $3, message = $4, ended_ms = ${NOW_MS},
-         progress = CASE WHEN sha256 IS NULL THEN $5 END, inherited = CASE WHEN sha256 IS NULL THEN inherited END`,
-      [reason, message ?? null, progress ?? null],
+         progress = CASE WHEN sha256 IS NULL THEN $5 END,
+         inherited = CASE WHEN sha256 IS NULL AND $6::boolean THEN inherited END`,
+      [reason, message ?? null, progress ?? null, isTemporary(reason)],
       inherited,
     );
     if (typeof result !== "string") return result;

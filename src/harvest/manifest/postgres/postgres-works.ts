@@ -231,8 +231,8 @@ async function addFailed(
 ): Promise<number> {
   const isWanted = reasons === "all" ? "" : "AND reason = ANY($2)";
   const { rowCount } = await client.query(
-    `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0, ended_ms = NULL,
-       progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${isWanted}`,
+    `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0,
+       ${isContinued ? "" : "progress = NULL, inherited = NULL,"} ended_ms = NULL WHERE state = 'failed' ${isWanted}`,
     [run, ...(reasons === "all" ? [] : [reasons])],
   );
   return rowCount ?? 0;

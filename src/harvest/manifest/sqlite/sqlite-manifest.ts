@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
-import type { DoneReason, Reason } from "../../reason.ts";
+import { type DoneReason, isTemporary, type Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
@@ -98,7 +98,7 @@ export class SqliteManifest implements Manifest {
     );
     this.#failed = db.prepare(
       `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?, message = ?, ended_ms = ?,
-         taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL, inherited, NULL)
+         taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL AND ?, inherited, NULL)
        WHERE id = ? AND ${INHERITED_COUNT} <= ? RETURNING state`,
     );
   }
@@ -204,8 +204,14 @@ export class SqliteManifest implements Manifest {
     progress?: string,
     inherited = ALL_INHERITED,
   ): Promise<FailedState | TakenWork> {
-    const wallMs = this.#time.wallMs();
-    const row = this.#failed.get(reason, message ?? null, wallMs, progress ?? null, work, inherited);
+    const columns = [
+      reason,
+      message ?? null,
+      this.#time.wallMs(),
+      progress ?? null,
+      isTemporary(reason) ? 1 : 0,
+    ] as const;
+    const row = this.#failed.get(...columns, work, inherited);
     if (row === undefined) return this.queue.taken(work);
     return row["state"] === "done" ? "done" : "failed";
   }

@@ -129,8 +129,8 @@ export class SqliteWorks implements ManifestWorks {
     const wanted = reasons === "all" ? "" : `AND reason IN (${reasons.map(() => "?").join(", ")})`;
     const { changes } = this.#db
       .prepare(
-        `UPDATE works SET run = ?, state = 'pending', not_before_ms = 0, ended_ms = NULL,
-           progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${wanted}`,
+        `UPDATE works SET run = ?, state = 'pending', not_before_ms = 0,
+           ${isContinued ? "" : "progress = NULL, inherited = NULL,"} ended_ms = NULL WHERE state = 'failed' ${wanted}`,
       )
       .run(run, ...(reasons === "all" ? [] : reasons));
     return Number(changes);
