@@ -391,6 +391,25 @@ export function worksContract(open: OpenManifest): void {
       assert.deepEqual(await inheritedIn(restarted), []);
     });
 
+  test("a work of an earlier version keeps its title and year when it is listed again or absorbs another one", async t => {
+    const manifest = await open(t);
+    await manifest.tables.write(withoutMetadata());
+    const columns = async () => {
+      const [line = "{}"] = await collected(manifest.reports.attemptLines());
+      const { ids, title, year } = JSON.parse(line);
+      return [ids, title, year];
+    };
+    const run = await manifest.beginRun("run");
+    const listed: readonly Work[] = [{ key: "doi:10.1/a", ids: { doi: "10.1/a", pmid: "1" } }, ...works("b")];
+    await manifest.works.add(run, listed, { ...IS_PRESENT, isRetry: true });
+    assert.deepEqual(await columns(), [{ doi: "10.1/a", pmid: "1" }, "A", 1999]);
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    const merged = { ...b, ids: { ...b.ids, pmcid: "PMC1" } };
+    assert.equal(await manifest.works.merge(merged, a.id, IS_PRESENT), "merged");
+    assert.deepEqual(await columns(), [{ doi: "10.1/a", pmid: "1", pmcid: "PMC1" }, "A", 1999]);
+  });
+
   test("a work that waits is taken at once if another one is merged into it", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");
@@ -584,6 +603,15 @@ export function worksContract(open: OpenManifest): void {
     assert.deepEqual([record?.key, record?.metadata.title], ["doi:10.1/a'b", title]);
     assert.equal((await manifest.reports.report()).runs[0]?.command, "run 'x' \"y\" \\ $1 ?");
   });
+}
+
+/** The failed work a, as the first version has stored it. */
+async function* withoutMetadata(): AsyncGenerator<TablePage> {
+  yield { table: "runs", rows: [{ id: 1, command: "run", started_ms: 0, ended_ms: 1, state: "ended" }] };
+  const failed = { run: 1, state: "failed", reason: "no-copy", queue: "", not_before_ms: 0, added_ms: 0, ended_ms: 1 };
+  const facts = { ids: '{"doi":"10.1/a"}', title: "A", year: 1999, metadata: null };
+  yield { table: "works", rows: [{ id: 1, key: "doi:10.1/a", ...facts, ...failed }] };
+  yield { table: "work_ids", rows: [{ id: "doi:10.1/a", work: 1 }] };
 }
 
 /** The works a and b of an earlier run. Their identifiers are `pmid:1` and `pmid:2`, and both belong to a. */

@@ -83,7 +83,8 @@ export class SqliteWorks implements ManifestWorks {
          inherited = NULL, taken_by = NULL, ended_ms = ? WHERE id = ?`,
     );
     this.#inherit = db.prepare(
-      "UPDATE works SET ids = ?, title = ?, year = ?, metadata = ?, inherited = ? WHERE id = ?",
+      `UPDATE works SET ids = ?, title = coalesce(?, title), year = coalesce(?, year), metadata = ?, inherited = ?
+       WHERE id = ?`,
     );
     this.#wake = db.prepare("UPDATE works SET queue = '', not_before_ms = 0 WHERE id = ? AND taken_by IS NULL");
     this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ? AND sha256 IS NOT ?");
