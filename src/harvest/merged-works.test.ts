@@ -181,3 +181,16 @@ test("a retried work requests a URL again that has failed for a work that was me
   const retried = await runOf({ ...options, works: [DOI], isRetry: true });
   assert.deepEqual(retried.settled, ["doi:10.1/b done ok"]);
 });
+
+test("a URL that has failed is not requested again after its work is merged into a third one", async () => {
+  const folder = temporaryFolder("merged");
+  const pmcid: Work = { key: "pmcid:PMC7", ids: { pmcid: "PMC7" } };
+  const resolvers = [
+    serviceFor("pmid", () => ({ ...COPY, ids: pmcid.ids })),
+    serviceFor("pmcid", () => ({ kind: "none", reason: "no-copy", ids: DOI.ids })),
+  ];
+  const statusOf = (url: string) => (url.endsWith(".pdf") ? 403 : 200);
+  const { settled, urls } = await runOf({ folder, works: [PMID, pmcid, DOI], resolvers, statusOf, maxOpen: 1 });
+  assert.deepEqual(settled, ["pmid:7 merged merged", "pmcid:PMC7 merged merged", "doi:10.1/b failed http-status"]);
+  assert.equal(urls.filter(url => url.endsWith(".pdf")).length, 1, urls.join(", "));
+});

@@ -346,13 +346,13 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.merge(b, c.id, { ...IS_PRESENT, progress: "of b" }), "merged");
     const refused = await manifest.fail(c.id, "no-copy", undefined, undefined, 0);
     assert.ok(typeof refused === "object");
-    assert.deepEqual([refused.work.key, refused.inherited], ["doi:10.1/c", ["of a", "of b"]]);
+    assert.deepEqual([refused.work.key, refused.inherited], ["doi:10.1/c", ["of b", "of a"]]);
     assert.equal(await manifest.fail(c.id, "rate-limited", undefined, undefined, refused.inherited.length), "failed");
     // The work that is in memory absorbs the failed one, and what it has inherited.
     assert.equal(await manifest.works.merge(d, c.id, { ...IS_PRESENT, progress: "of d" }), "absorbed");
     const absorbed = await manifest.fail(d.id, "no-copy", undefined, undefined, 0);
     assert.ok(typeof absorbed === "object");
-    assert.deepEqual(absorbed.inherited, ["of a", "of b", ""]);
+    assert.deepEqual(absorbed.inherited, ["", "of b", "of a"]);
     const putOff = { queue: "x", notBeforeMs: systemTime.wallMs() + 1e9, progress: "of d" };
     assert.deepEqual((await manifest.queue.putOff(d.id, { ...putOff, inherited: 2 }))?.inherited, absorbed.inherited);
     assert.equal(await manifest.queue.putOff(d.id, { ...putOff, inherited: 3 }), undefined);
@@ -408,6 +408,20 @@ export function worksContract(open: OpenManifest): void {
     const merged = { ...b, ids: { ...b.ids, pmcid: "PMC1" } };
     assert.equal(await manifest.works.merge(merged, a.id, IS_PRESENT), "merged");
     assert.deepEqual(await columns(), [{ doi: "10.1/a", pmid: "1", pmcid: "PMC1" }, "A", 1999]);
+  });
+
+  test("a merged work hands on what it has inherited once, also if its progress contains a part of it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [a, b, c, d] = await taken(manifest, run);
+    assert.ok(a && b && c && d);
+    await manifest.works.merge(a, c.id, { ...IS_PRESENT, progress: "of a" });
+    await manifest.works.merge(b, c.id, { ...IS_PRESENT, progress: "of b" });
+    const progress = JSON.stringify({ steps: [], queried: [], inherited: 1 });
+    await manifest.works.merge(c, d.id, { ...IS_PRESENT, progress });
+    const refused = await manifest.fail(d.id, "no-copy", undefined, undefined, 0);
+    assert.deepEqual(typeof refused === "object" && refused.inherited, [progress, "of b"]);
   });
 
   test("a work that waits is taken at once if another one is merged into it", async t => {
