@@ -194,3 +194,24 @@ test("a URL that has failed is not requested again after its work is merged into
   assert.deepEqual(settled, ["pmid:7 merged merged", "pmcid:PMC7 merged merged", "doi:10.1/b failed http-status"]);
   assert.equal(urls.filter(url => url.endsWith(".pdf")).length, 1, urls.join(", "));
 });
+
+test("with all formats, a work in memory downloads the supplements of a work that was merged into it", async () => {
+  const folder = temporaryFolder("merged");
+  const supplement = { url: "https://publisher.example/7.csv", kind: "file", role: "supplement" } as const;
+  const resolvers = [
+    serviceFor("doi", () => COPY),
+    serviceFor("pmid", () => ({ kind: "found", candidates: [supplement], ids: DOI.ids })),
+  ];
+  const merged = Promise.withResolvers<void>();
+  const settled: string[] = [];
+  const { files } = await runOf({
+    ...{ folder, works: [DOI, PMID], resolvers, formats: "all" },
+    onRequest: url => (url.endsWith(".pdf") ? merged.promise : undefined),
+    onSettled: ({ key }, state) => {
+      settled.push(`${key} ${state}`);
+      merged.resolve();
+    },
+  });
+  assert.deepEqual(settled, ["pmid:7 merged", "doi:10.1/b done"]);
+  assert.equal(files, 2);
+});

@@ -209,8 +209,10 @@ export class OpenWorks {
     const next = resolution.next(nowUs);
     if (next.kind === "failed") return this.#settle(resolution, next.reason, next.message);
     if (next.kind === "done") {
-      await this.#options.manifest.complete(resolution.work.id, next.reason, next.message);
-      this.closed(resolution.work, "done", next.reason, next.bytes);
+      const { work, inherited } = resolution;
+      const taken = await this.#options.manifest.complete(work.id, next.reason, next.message, inherited);
+      if (taken !== undefined) return this.#inherit(resolution, taken);
+      this.closed(work, "done", next.reason, next.bytes);
       return;
     }
     const task = { resolution, pending: next.pending };

@@ -424,6 +424,20 @@ export function worksContract(open: OpenManifest): void {
     assert.deepEqual(typeof refused === "object" && refused.inherited, [progress, "of b"]);
   });
 
+  test("a work with several files is not done before it knows the progress of a work that was merged into it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    await manifest.finish(run, b.id, "ok", { ...DOWNLOADED, ofSeveral: "main" });
+    assert.equal(await manifest.works.merge(a, b.id, { ...IS_PRESENT, progress: "of a" }), "merged");
+    assert.deepEqual((await manifest.complete(b.id, "ok", undefined, 0))?.inherited, ["of a"]);
+    assert.equal(await manifest.works.stateOf(b), "pending");
+    assert.equal(await manifest.complete(b.id, "ok", undefined, 1), undefined);
+    assert.equal(await manifest.works.stateOf(b), "done");
+  });
+
   test("a work that waits is taken at once if another one is merged into it", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

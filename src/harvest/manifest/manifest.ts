@@ -96,8 +96,9 @@ export interface Manifest {
   /**
    * A work with several files is done. Its partial files are forgotten, and deleted when the run is closed.
    * @param message which files could not be downloaded. @default none
+   * @param inherited as in `fail`: undefined if the work is done, and otherwise the work, which stays taken. @default all
    */
-  complete(work: number, reason: DoneReason, message?: string): Promise<void>;
+  complete(work: number, reason: DoneReason, message?: string, inherited?: number): Promise<TakenWork | undefined>;
   /**
    * A work has found no file. Returns its state: a work that has a file of an earlier run stays `done`, with the reason why
    * the file could not be refreshed. Unless the reason is temporary, `TakenWork.inherited` is forgotten: a retry starts

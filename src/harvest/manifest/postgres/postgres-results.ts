@@ -50,18 +50,20 @@ export class PostgresResults {
     await this.#worker.changeTaken(work, "queue = $3, progress = $4", [queue, progress]);
   }
 
-  async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    const ofWork = "IN (SELECT id FROM changed)";
-    await this.#worker.apply(
+  async complete(
+    work: number,
+    reason: DoneReason,
+    message?: string,
+    inherited?: number,
+  ): Promise<TakenWork | undefined> {
+    const result = await this.#worker.release(
       work,
-      [
-        `done AS (UPDATE works SET state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, taken_by = NULL,
-           progress = NULL, inherited = NULL WHERE id ${ofWork})`,
-        `gone AS (DELETE FROM parts WHERE work ${ofWork})`,
-      ],
-      "SELECT 1 FROM changed",
+      `state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, progress = NULL, inherited = NULL`,
       [reason, message ?? null],
+      inherited,
+      ["gone AS (DELETE FROM parts WHERE work IN (SELECT id FROM released))"],
     );
+    return typeof result === "string" ? undefined : result;
   }
 
   async fail(

@@ -94,7 +94,7 @@ export class SqliteManifest implements Manifest {
     this.#progress = db.prepare("UPDATE works SET queue = ?, progress = ? WHERE id = ?");
     this.#complete = db.prepare(
       `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL,
-         inherited = NULL WHERE id = ?`,
+         inherited = NULL WHERE id = ? AND ${INHERITED_COUNT} <= ?`,
     );
     this.#failed = db.prepare(
       `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?, message = ?, ended_ms = ?,
@@ -190,10 +190,17 @@ export class SqliteManifest implements Manifest {
     this.#progress.run(queue, progress, work);
   }
 
-  async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
-      this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
+  async complete(
+    work: number,
+    reason: DoneReason,
+    message?: string,
+    inherited = ALL_INHERITED,
+  ): Promise<TakenWork | undefined> {
+    return inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      const { changes } = this.#complete.run(reason, message ?? null, this.#time.wallMs(), work, inherited);
+      if (Number(changes) === 0) return this.queue.taken(work);
       this.files.removePartsOf(work);
+      return undefined;
     });
   }
 
