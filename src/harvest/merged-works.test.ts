@@ -34,12 +34,16 @@ interface Listed extends Partial<RunOptions> {
   readonly later?: readonly Work[];
   readonly resolvers: readonly Resolver[];
   readonly isRefresh?: boolean;
+  readonly isRetry?: boolean;
   /** Called before each request. */
   readonly onRequest?: (url: string) => unknown;
+  /** @default 200 */
+  readonly statusOf?: (url: string) => number;
 }
 
 /** Runs to the end. */
-async function runOf({ folder, works, later = [], resolvers, isRefresh, onRequest, ...options }: Listed) {
+async function runOf({ folder, works, later = [], resolvers, onRequest, statusOf, ...options }: Listed) {
+  const { isRefresh, isRetry } = options;
   const settled: string[] = [];
   const urls: string[] = [];
   const request = async (url: string | URL) => {
@@ -47,7 +51,7 @@ async function runOf({ folder, works, later = [], resolvers, isRefresh, onReques
     await onRequest?.(href);
     if (urls.push(href) === 1) await run.addWorks(later);
     return {
-      statusCode: 200,
+      statusCode: statusOf?.(href) ?? 200,
       headers: {},
       body: Readable.from([href.endsWith(".pdf") ? pdf("7") : Buffer.from("{}")]),
     };
@@ -59,7 +63,7 @@ async function runOf({ folder, works, later = [], resolvers, isRefresh, onReques
     onSettled: ({ key }, state, reason) => settled.push(`${key} ${state} ${reason}`),
     ...options,
   });
-  await run.addWorks(works, { isRefresh });
+  await run.addWorks(works, { isRefresh, isRetry });
   run.pipeline.inputEnded();
   const ended = run.pipeline.run();
   let isOver = false;
@@ -159,4 +163,55 @@ test("a work in memory is also searched by the identifiers that a later list add
   const more: Work = { ...DOI, ids: { ...DOI.ids, ...PMID.ids } };
   const later = { folder, works: [DOI], resolvers, later: [more] };
   assert.deepEqual((await runOf(later)).settled, ["doi:10.1/b done ok"]);
+});
+
+test("a retried work requests a URL again that has failed for a work that was merged into it", async () => {
+  const folder = temporaryFolder("merged");
+  const server = { status: 403 };
+  const resolvers = [
+    serviceFor("pmid", () => COPY),
+    { ...serviceFor("pmid", () => ({ kind: "none", reason: "no-copy", ids: DOI.ids })), name: "ids-by-pmid" },
+  ];
+  const statusOf = (url: string) => (url.endsWith(".pdf") ? server.status : 200);
+  const options = { folder, resolvers, statusOf, maxOpen: 1 };
+  const first = await runOf({ ...options, works: [PMID, DOI] });
+  assert.deepEqual(first.settled, ["pmid:7 merged merged", "doi:10.1/b failed http-status"]);
+  assert.equal(first.urls.filter(url => url.endsWith(".pdf")).length, 1);
+  server.status = 200;
+  const retried = await runOf({ ...options, works: [DOI], isRetry: true });
+  assert.deepEqual(retried.settled, ["doi:10.1/b done ok"]);
+});
+
+test("a URL that has failed is not requested again after its work is merged into a third one", async () => {
+  const folder = temporaryFolder("merged");
+  const pmcid: Work = { key: "pmcid:PMC7", ids: { pmcid: "PMC7" } };
+  const resolvers = [
+    serviceFor("pmid", () => ({ ...COPY, ids: pmcid.ids })),
+    serviceFor("pmcid", () => ({ kind: "none", reason: "no-copy", ids: DOI.ids })),
+  ];
+  const statusOf = (url: string) => (url.endsWith(".pdf") ? 403 : 200);
+  const { settled, urls } = await runOf({ folder, works: [PMID, pmcid, DOI], resolvers, statusOf, maxOpen: 1 });
+  assert.deepEqual(settled, ["pmid:7 merged merged", "pmcid:PMC7 merged merged", "doi:10.1/b failed http-status"]);
+  assert.equal(urls.filter(url => url.endsWith(".pdf")).length, 1, urls.join(", "));
+});
+
+test("with all formats, a work in memory downloads the supplements of a work that was merged into it", async () => {
+  const folder = temporaryFolder("merged");
+  const supplement = { url: "https://publisher.example/7.csv", kind: "file", role: "supplement" } as const;
+  const resolvers = [
+    serviceFor("doi", () => COPY),
+    serviceFor("pmid", () => ({ kind: "found", candidates: [supplement], ids: DOI.ids })),
+  ];
+  const merged = Promise.withResolvers<void>();
+  const settled: string[] = [];
+  const { files } = await runOf({
+    ...{ folder, works: [DOI, PMID], resolvers, formats: "all" },
+    onRequest: url => (url.endsWith(".pdf") ? merged.promise : undefined),
+    onSettled: ({ key }, state) => {
+      settled.push(`${key} ${state}`);
+      merged.resolve();
+    },
+  });
+  assert.deepEqual(settled, ["pmid:7 merged", "doi:10.1/b done"]);
+  assert.equal(files, 2);
 });

@@ -5,7 +5,7 @@ import { HostQueues } from "./host-queues.ts";
 import type { ListedWork, Manifest } from "./manifest/manifest.ts";
 import type { TakenWork } from "./manifest/manifest-queue.ts";
 import { batchOf, type PipelineTask } from "./pipeline-task.ts";
-import type { Reason } from "./reason.ts";
+import { isTemporary, type Reason } from "./reason.ts";
 import { LONG_WAIT_MS, SLOT_PAUSE_MS } from "./refused-step.ts";
 import { Resolution, type ResolutionOptions } from "./resolution.ts";
 import { keepsRedirects } from "./resolution-progress.ts";
@@ -209,8 +209,10 @@ export class OpenWorks {
     const next = resolution.next(nowUs);
     if (next.kind === "failed") return this.#settle(resolution, next.reason, next.message);
     if (next.kind === "done") {
-      await this.#options.manifest.complete(resolution.work.id, next.reason, next.message);
-      this.closed(resolution.work, "done", next.reason, next.bytes);
+      const { work, inherited } = resolution;
+      const taken = await this.#options.manifest.complete(work.id, next.reason, next.message, inherited);
+      if (taken !== undefined) return this.#inherit(resolution, taken);
+      this.closed(work, "done", next.reason, next.bytes);
       return;
     }
     const task = { resolution, pending: next.pending };
@@ -291,8 +293,7 @@ export class OpenWorks {
 
   async #settle(resolution: Resolution, reason: Reason, message: string | undefined): Promise<void> {
     const { work } = resolution;
-    const isTemporary = reason === "rate-limited" || reason === "breaker-open";
-    const progress = isTemporary ? resolution.progress(this.clock()) : undefined;
+    const progress = isTemporary(reason) ? resolution.progress(this.clock()) : undefined;
     const state = await this.#options.manifest.fail(work.id, reason, message, progress, resolution.inherited);
     if (typeof state === "string") this.closed(work, state, reason, 0);
     else await this.#inherit(resolution, state);

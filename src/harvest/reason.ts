@@ -52,6 +52,11 @@ export function isReason(text: string): text is Reason {
 /** The codes of works that are done, and of attempts that gave candidates. */
 const SUCCESSES: ReadonlySet<string> = new Set<Reason>(["ok", "duplicate", "not-modified", "found", "merged"]);
 
+/** Whether a work failed because it could not wait longer: a retry may continue where it stopped. */
+export function isTemporary(reason: Reason): boolean {
+  return reason === "rate-limited" || reason === "breaker-open";
+}
+
 /** The codes that a failed work can have. */
 export const FAILURE_REASONS: readonly Reason[] = Object.keys(REASONS)
   .filter(isReason)

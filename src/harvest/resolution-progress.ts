@@ -116,13 +116,8 @@ export function parsedProgress(
   { resolvers, formats }: { readonly resolvers: readonly Resolver[]; readonly formats: string },
   clock: RunClocks,
 ): ResolutionState | undefined {
-  let stored: StoredProgress;
-  try {
-    stored = JSON.parse(text) as StoredProgress;
-  } catch {
-    return undefined;
-  }
-  if (!Array.isArray(stored.steps) || !Array.isArray(stored.queried)) return undefined;
+  const stored = parsedText(text);
+  if (stored === undefined) return undefined;
   if (stored.formats !== undefined && stored.formats !== formats) return undefined;
   const usOf = (wallMs: number) => (wallMs === 0 ? 0 : clock.nowUs + (wallMs - clock.wallMs) * 1000);
   const pendingOf = ({ notBeforeMs, step, ...pending }: StoredStep): readonly PendingStep[] => {
@@ -143,6 +138,20 @@ export function parsedProgress(
     ),
     blockedSinceUs: stored.blockedSinceMs === null ? undefined : usOf(stored.blockedSinceMs),
   };
+}
+
+/** How many texts of `TakenWork.inherited` a progress contains. */
+export function inheritedIn(progress: string): number {
+  return parsedText(progress)?.inherited ?? 0;
+}
+
+function parsedText(text: string): StoredProgress | undefined {
+  try {
+    const stored = JSON.parse(text) as StoredProgress;
+    return Array.isArray(stored.steps) && Array.isArray(stored.queried) ? stored : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function withoutLostRedirects(pending: PendingStep): PendingStep {

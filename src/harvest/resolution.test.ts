@@ -273,6 +273,28 @@ test("a work with all formats has 300 sources and supplements at most, and says 
   }
 });
 
+test("supplements that cannot be downloaded take no place of articles", () => {
+  const resolvers = [resolver("one"), { ...resolver("two"), offers: ["xml"] as const }];
+  const resolution = resolutionOf(resolvers, { collectsAll: true, archive: resolver("archive", "url") });
+  const supplements = Array.from({ length: 60 }, (_, at): Candidate => {
+    return { url: `https://x.example/${at}.csv`, kind: "file", role: "supplement" };
+  });
+  resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/1.pdf", ...supplements));
+  stepOf(resolution.next(0));
+  resolution.stored({ role: "article", mediaType: "application/pdf", bytes: 7 } as DownloadedFile, "ok");
+  for (const { url } of supplements) {
+    const download = stepOf(resolution.next(0));
+    assert.equal(download.step.url, url);
+    const gone = { reason: "http-status", message: "status 404", status: 404, mayRetry: false } as const;
+    resolution.failed(download, gone, 0);
+  }
+  const xml: Candidate = { url: "https://x.example/1.xml", kind: "xml" };
+  resolution.applyFinding(stepOf(resolution.next(0)), found(xml, ...supplements));
+  assert.equal(urlOf(resolution.next(0)), xml.url);
+  const message = "60 further files could not be downloaded: supplement: status 404";
+  assert.deepEqual(resolution.next(0), { kind: "done", reason: "ok", message, bytes: 7 });
+});
+
 test("redirects are followed, and fail after a loop or too many hops", () => {
   const resolution = resolutionOf([resolver("one")]);
   resolution.applyFinding(stepOf(resolution.next(0)), found("https://x.example/0"));

@@ -11,7 +11,7 @@ import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import type { TakenWork } from "./manifest/manifest-queue.ts";
 import { PendingSteps } from "./pending-steps.ts";
-import { type DoneReason, mainReason, type Reason } from "./reason.ts";
+import { type DoneReason, isTemporary, mainReason, type Reason } from "./reason.ts";
 import { parsedProgress, type ResolutionState, type RunClocks, storedProgress } from "./resolution-progress.ts";
 import type { Redirect } from "./resolver-query.ts";
 import type { Candidate, Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
@@ -130,8 +130,7 @@ export class Resolution {
     const tried = skipped.map(pending => ({ ...pending, ...NOT_BLOCKED }));
     for (const pending of [...[...steps, ...tried].filter(isNew), ...(released ?? [])]) this.#pending.add(pending);
     for (const url of seenUrls) this.#seenUrls.add(url);
-    for (const [reason, message] of reasons)
-      if (reason !== "rate-limited" && reason !== "breaker-open") this.#addReason(reason, message);
+    for (const [reason, message] of reasons) if (!isTemporary(reason)) this.#addReason(reason, message);
   }
 
   get work(): ListedWork {
@@ -248,12 +247,16 @@ export class Resolution {
     }
     if (this.#collection?.addFailure(pending, failure) !== true) this.#addReason(failure.reason, failure.message);
     const { step } = pending;
-    // The URL is not requested again as a page or as a file.
-    this.#seenUrls.add(step.url);
-    this.#seenUrls.add(pageKey(step.url));
     this.#pending.removeUrl(step.url);
+    // A source or supplement has its own key, and must not use up the limit for articles.
+    const isFurtherFile = step.kind === "fetch" && !isArticle(step.candidate);
+    if (!isFurtherFile) {
+      // The URL is not requested again as a page or as a file.
+      this.#seenUrls.add(step.url);
+      this.#seenUrls.add(pageKey(step.url));
+    }
     if (step.kind !== "fetch") return false;
-    if (failure.status === 404 || failure.status === 410) this.#addArchiveLookup(step.url);
+    if (!isFurtherFile && (failure.status === 404 || failure.status === 410)) this.#addArchiveLookup(step.url);
     return page === undefined ? false : this.#applyPage(step.url, page);
   }
 
@@ -305,21 +308,21 @@ export class Resolution {
       this.#addPage(candidate.url);
       return;
     }
-    const isArticle = (candidate.role ?? "article") === "article" && candidate.kind !== "file";
-    const formatIndex = isArticle ? this.#options.formats.indexOf(candidate.kind) : 0;
-    const isWanted = isArticle ? formatIndex !== -1 : this.#collection !== undefined;
-    const seenKey = isArticle ? candidate.url : `${FURTHER_FILE}${candidate.url}`;
+    const isOfArticle = isArticle(candidate);
+    const formatIndex = isOfArticle ? this.#options.formats.indexOf(candidate.kind) : 0;
+    const isWanted = isOfArticle ? formatIndex !== -1 : this.#collection !== undefined;
+    const seenKey = isOfArticle ? candidate.url : `${FURTHER_FILE}${candidate.url}`;
     if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.has(seenKey)) return;
     const furtherFiles = this.#countFurtherFiles();
-    if (isArticle && this.#seenUrls.size - furtherFiles >= SEEN_MAX) return;
-    if (!isArticle && furtherFiles >= FURTHER_FILES_MAX) {
+    if (isOfArticle && this.#seenUrls.size - furtherFiles >= SEEN_MAX) return;
+    if (!isOfArticle && furtherFiles >= FURTHER_FILES_MAX) {
       this.#collection?.leaveOut();
       return;
     }
     this.#seenUrls.add(seenKey);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
     const pending = newStep(step, formatIndex === 0 ? RANK.best : RANK.lessPreferred + formatIndex, 0);
-    const ready = isArticle ? pending : this.#collection?.hold(pending);
+    const ready = isOfArticle ? pending : this.#collection?.hold(pending);
     if (ready !== undefined) this.#pending.add(ready);
   }
 
@@ -451,6 +454,13 @@ function blockedSince({ steps, blockedSinceUs }: ResolutionState, nowUs: number)
 
 function formatsText({ formats, collectsAll = false }: ResolutionOptions): string {
   return collectsAll ? "all" : formats.join(" ");
+}
+
+/** Whether the file is a copy of the work itself, and not a source or supplement. */
+function isArticle(
+  candidate: Candidate,
+): candidate is Candidate & { readonly kind: Exclude<Candidate["kind"], "file"> } {
+  return (candidate.role ?? "article") === "article" && candidate.kind !== "file";
 }
 
 /** A URL may be requested once as a page and once as a file. */

@@ -346,13 +346,13 @@ export function worksContract(open: OpenManifest): void {
     assert.equal(await manifest.works.merge(b, c.id, { ...IS_PRESENT, progress: "of b" }), "merged");
     const refused = await manifest.fail(c.id, "no-copy", undefined, undefined, 0);
     assert.ok(typeof refused === "object");
-    assert.deepEqual([refused.work.key, refused.inherited], ["doi:10.1/c", ["of a", "of b"]]);
-    assert.equal(await manifest.fail(c.id, "no-copy", undefined, undefined, refused.inherited.length), "failed");
+    assert.deepEqual([refused.work.key, refused.inherited], ["doi:10.1/c", ["of b", "of a"]]);
+    assert.equal(await manifest.fail(c.id, "rate-limited", undefined, undefined, refused.inherited.length), "failed");
     // The work that is in memory absorbs the failed one, and what it has inherited.
     assert.equal(await manifest.works.merge(d, c.id, { ...IS_PRESENT, progress: "of d" }), "absorbed");
     const absorbed = await manifest.fail(d.id, "no-copy", undefined, undefined, 0);
     assert.ok(typeof absorbed === "object");
-    assert.deepEqual(absorbed.inherited, ["of a", "of b", ""]);
+    assert.deepEqual(absorbed.inherited, ["", "of b", "of a"]);
     const putOff = { queue: "x", notBeforeMs: systemTime.wallMs() + 1e9, progress: "of d" };
     assert.deepEqual((await manifest.queue.putOff(d.id, { ...putOff, inherited: 2 }))?.inherited, absorbed.inherited);
     assert.equal(await manifest.queue.putOff(d.id, { ...putOff, inherited: 3 }), undefined);
@@ -361,6 +361,81 @@ export function worksContract(open: OpenManifest): void {
       again.map(({ progress, inherited }) => [progress, inherited.length]),
       [["of d", 3]],
     );
+  });
+
+  for (const [reason, kept] of [
+    ["http-status", []],
+    ["rate-limited", ["of a"]],
+    ["breaker-open", ["of a"]],
+  ] as const)
+    test(`a work that failed with ${reason} ${kept.length > 0 ? "keeps" : "forgets"} the progress of a merged work`, async t => {
+      const manifest = await open(t);
+      const first = await manifest.beginRun("run");
+      await added(manifest, first, works("a", "b"));
+      const [a, b] = await taken(manifest, first);
+      assert.ok(a && b);
+      assert.equal(await manifest.works.merge(a, b.id, { ...IS_PRESENT, progress: "of a" }), "merged");
+      const inheritedIn = async (run: number) =>
+        (await manifest.queue.take(run, "", systemTime.wallMs(), 9))[0]?.inherited;
+      await manifest.fail(b.id, reason, undefined);
+      const listed = await manifest.beginRun("run");
+      await manifest.works.add(listed, works("b"), { ...IS_PRESENT, isRetry: true });
+      assert.deepEqual(await inheritedIn(listed), kept);
+      await manifest.fail(b.id, reason, undefined);
+      const continued = await manifest.beginRun("retry");
+      await manifest.works.addUnfinished(continued, "all", true);
+      assert.deepEqual(await inheritedIn(continued), kept);
+      await manifest.fail(b.id, reason, undefined);
+      const restarted = await manifest.beginRun("retry");
+      await manifest.works.addUnfinished(restarted, "all", false);
+      assert.deepEqual(await inheritedIn(restarted), []);
+    });
+
+  test("a work of an earlier version keeps its title and year when it is listed again or absorbs another one", async t => {
+    const manifest = await open(t);
+    await manifest.tables.write(withoutMetadata());
+    const columns = async () => {
+      const [line = "{}"] = await collected(manifest.reports.attemptLines());
+      const { ids, title, year } = JSON.parse(line);
+      return [ids, title, year];
+    };
+    const run = await manifest.beginRun("run");
+    const listed: readonly Work[] = [{ key: "doi:10.1/a", ids: { doi: "10.1/a", pmid: "1" } }, ...works("b")];
+    await manifest.works.add(run, listed, { ...IS_PRESENT, isRetry: true });
+    assert.deepEqual(await columns(), [{ doi: "10.1/a", pmid: "1" }, "A", 1999]);
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    const merged = { ...b, ids: { ...b.ids, pmcid: "PMC1" } };
+    assert.equal(await manifest.works.merge(merged, a.id, IS_PRESENT), "merged");
+    assert.deepEqual(await columns(), [{ doi: "10.1/a", pmid: "1", pmcid: "PMC1" }, "A", 1999]);
+  });
+
+  test("a merged work hands on what it has inherited once, also if its progress contains a part of it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [a, b, c, d] = await taken(manifest, run);
+    assert.ok(a && b && c && d);
+    await manifest.works.merge(a, c.id, { ...IS_PRESENT, progress: "of a" });
+    await manifest.works.merge(b, c.id, { ...IS_PRESENT, progress: "of b" });
+    const progress = JSON.stringify({ steps: [], queried: [], inherited: 1 });
+    await manifest.works.merge(c, d.id, { ...IS_PRESENT, progress });
+    const refused = await manifest.fail(d.id, "no-copy", undefined, undefined, 0);
+    assert.deepEqual(typeof refused === "object" && refused.inherited, [progress, "of b"]);
+  });
+
+  test("a work with several files is not done before it knows the progress of a work that was merged into it", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b"));
+    const [a, b] = await taken(manifest, run);
+    assert.ok(a && b);
+    await manifest.finish(run, b.id, "ok", { ...DOWNLOADED, ofSeveral: "main" });
+    assert.equal(await manifest.works.merge(a, b.id, { ...IS_PRESENT, progress: "of a" }), "merged");
+    assert.deepEqual((await manifest.complete(b.id, "ok", undefined, 0))?.inherited, ["of a"]);
+    assert.equal(await manifest.works.stateOf(b), "pending");
+    assert.equal(await manifest.complete(b.id, "ok", undefined, 1), undefined);
+    assert.equal(await manifest.works.stateOf(b), "done");
   });
 
   test("a work that waits is taken at once if another one is merged into it", async t => {
@@ -556,6 +631,15 @@ export function worksContract(open: OpenManifest): void {
     assert.deepEqual([record?.key, record?.metadata.title], ["doi:10.1/a'b", title]);
     assert.equal((await manifest.reports.report()).runs[0]?.command, "run 'x' \"y\" \\ $1 ?");
   });
+}
+
+/** The failed work a, as the first version has stored it. */
+async function* withoutMetadata(): AsyncGenerator<TablePage> {
+  yield { table: "runs", rows: [{ id: 1, command: "run", started_ms: 0, ended_ms: 1, state: "ended" }] };
+  const failed = { run: 1, state: "failed", reason: "no-copy", queue: "", not_before_ms: 0, added_ms: 0, ended_ms: 1 };
+  const facts = { ids: '{"doi":"10.1/a"}', title: "A", year: 1999, metadata: null };
+  yield { table: "works", rows: [{ id: 1, key: "doi:10.1/a", ...facts, ...failed }] };
+  yield { table: "work_ids", rows: [{ id: "doi:10.1/a", work: 1 }] };
 }
 
 /** The works a and b of an earlier run. Their identifiers are `pmid:1` and `pmid:2`, and both belong to a. */

@@ -105,6 +105,7 @@ export function workOfRow(row: Row): ListedWork {
 /** The columns that say what is known about a work. */
 export interface FactColumns {
   readonly ids: string;
+  /** Null for works of the first version too, whose title and year are not in `metadata`: the columns keep their values. */
   readonly title: string | null;
   readonly year: number | null;
   readonly metadata: string | null;

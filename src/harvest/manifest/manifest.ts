@@ -96,11 +96,13 @@ export interface Manifest {
   /**
    * A work with several files is done. Its partial files are forgotten, and deleted when the run is closed.
    * @param message which files could not be downloaded. @default none
+   * @param inherited as in `fail`: undefined if the work is done, and otherwise the work, which stays taken. @default all
    */
-  complete(work: number, reason: DoneReason, message?: string): Promise<void>;
+  complete(work: number, reason: DoneReason, message?: string, inherited?: number): Promise<TakenWork | undefined>;
   /**
    * A work has found no file. Returns its state: a work that has a file of an earlier run stays `done`, with the reason why
-   * the file could not be refreshed.
+   * the file could not be refreshed. Unless the reason is temporary, `TakenWork.inherited` is forgotten: a retry starts
+   * from the beginning.
    * @param progress kept for `docstokg retry`, which then continues there. @default none
    * @param inherited the number of texts in `TakenWork.inherited` that the search for a copy knows. If the manifest has
    * more, the work does not fail and stays taken, and the result is what `ManifestQueue.take` would return. @default all

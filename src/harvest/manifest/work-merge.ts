@@ -1,3 +1,4 @@
+import { inheritedIn } from "../resolution-progress.ts";
 import type { Work } from "../work.ts";
 import { withFacts } from "../work-facts.ts";
 import { fileOfRow } from "./manifest-files.ts";
@@ -41,8 +42,10 @@ export function mergeOf(own: Row, other: Row, work: ListedWork, { isPresent, pro
   const isMerged = isResolved || (other["state"] === "done" && hasFile);
   const [stays, merged] = isMerged ? [otherParts, ownParts] : [ownParts, otherParts];
   const { sources = {}, ids, metadata } = merged.work;
-  // A work in memory must notice the new identifiers also if there is no progress.
-  const steps = [...inheritedOfRow(stays.row), ...inheritedOfRow(merged.row), merged.progress ?? ""];
+  // What the progress contains is not handed on twice: its steps would be repeated. A work in memory must notice the new
+  // identifiers also if there is no progress.
+  const { progress: text = "", row } = merged;
+  const steps = [...inheritedOfRow(stays.row), text, ...inheritedOfRow(row).slice(inheritedIn(text))];
   return {
     result: isMerged ? "merged" : "absorbed",
     stays: stays.work,

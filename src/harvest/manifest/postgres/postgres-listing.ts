@@ -257,8 +257,8 @@ async function setColumns(client: Queryable, known: readonly KnownWork[]): Promi
   );
   if (changed.length === 0) return;
   await client.query(
-    `UPDATE works SET ids = added.ids, title = added.title, year = added.year, metadata = added.metadata,
-       inherited = added.inherited
+    `UPDATE works SET ids = added.ids, title = coalesce(added.title, works.title),
+       year = coalesce(added.year, works.year), metadata = added.metadata, inherited = added.inherited
      FROM unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[])
        AS added (id, ids, title, year, metadata, inherited)
      WHERE works.id = added.id`,

@@ -225,8 +225,8 @@ export class PostgresManifest implements Manifest {
     return this.#results.saveProgress(work, queue, progress);
   }
 
-  complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    return this.#results.complete(work, reason, message);
+  complete(work: number, reason: DoneReason, message?: string, inherited?: number): Promise<TakenWork | undefined> {
+    return this.#results.complete(work, reason, message, inherited);
   }
 
   fail(

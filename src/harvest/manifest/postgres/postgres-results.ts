@@ -1,5 +1,5 @@
 import type { SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
-import type { DoneReason, Reason } from "../../reason.ts";
+import { type DoneReason, isTemporary, type Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState } from "../manifest.ts";
 import { type DownloadedFile, type FinishedFile, fileOfRow } from "../manifest-files.ts";
 import type { TakenWork } from "../manifest-queue.ts";
@@ -50,18 +50,20 @@ export class PostgresResults {
     await this.#worker.changeTaken(work, "queue = $3, progress = $4", [queue, progress]);
   }
 
-  async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    const ofWork = "IN (SELECT id FROM changed)";
-    await this.#worker.apply(
+  async complete(
+    work: number,
+    reason: DoneReason,
+    message?: string,
+    inherited?: number,
+  ): Promise<TakenWork | undefined> {
+    const result = await this.#worker.release(
       work,
-      [
-        `done AS (UPDATE works SET state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, taken_by = NULL,
-           progress = NULL, inherited = NULL WHERE id ${ofWork})`,
-        `gone AS (DELETE FROM parts WHERE work ${ofWork})`,
-      ],
-      "SELECT 1 FROM changed",
+      `state = 'done', reason = $3, message = $4, ended_ms = ${NOW_MS}, progress = NULL, inherited = NULL`,
       [reason, message ?? null],
+      inherited,
+      ["gone AS (DELETE FROM parts WHERE work IN (SELECT id FROM released))"],
     );
+    return typeof result === "string" ? undefined : result;
   }
 
   async fail(
@@ -74,8 +76,9 @@ export class PostgresResults {
     const result = await this.#worker.release(
       work,
       `state = CASE WHEN sha256 IS NULL THEN 'failed' ELSE 'done' END, reason = $3, message = $4, ended_ms = ${NOW_MS},
-         progress = CASE WHEN sha256 IS NULL THEN $5 END, inherited = CASE WHEN sha256 IS NULL THEN inherited END`,
-      [reason, message ?? null, progress ?? null],
+         progress = CASE WHEN sha256 IS NULL THEN $5 END,
+         inherited = CASE WHEN sha256 IS NULL AND $6::boolean THEN inherited END`,
+      [reason, message ?? null, progress ?? null, isTemporary(reason)],
       inherited,
     );
     if (typeof result !== "string") return result;

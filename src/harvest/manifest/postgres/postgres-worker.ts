@@ -154,17 +154,19 @@ export class PostgresWorker {
   /**
    * Like `changeTaken`, and gives the work back. Returns its state. If the work has inherited more than `inherited` texts,
    * nothing is changed, and the work is returned.
+   * @param furtherParts of the statement; `released` has the id of the work if it is given back. @default none
    */
   async release(
     work: number,
     columns: string,
     parameters: readonly SqlParameter[],
     inherited = ALL_INHERITED,
+    furtherParts: readonly string[] = [],
   ): Promise<string | TakenWork> {
     const part = `released AS (UPDATE works SET ${columns}, taken_by = NULL WHERE id IN (SELECT id FROM changed)
-      AND json_array_length(coalesce(inherited, '[]')::json) <= $${parameters.length + 3}::bigint RETURNING state)`;
+      AND json_array_length(coalesce(inherited, '[]')::json) <= $${parameters.length + 3}::bigint RETURNING id, state)`;
     const result = "SELECT (SELECT state FROM released) AS state FROM changed";
-    const rows = await this.apply(work, [part], result, [...parameters, inherited]);
+    const rows = await this.apply(work, [part, ...furtherParts], result, [...parameters, inherited]);
     const state = rows?.[0]?.["state"];
     if (typeof state === "string") return state;
     // The work has inherited more, or the reply was lost.

@@ -192,7 +192,7 @@ async function applyMerge(client: Queryable, { stays, merged, columns, missing }
   await client.query("DELETE FROM work_files WHERE work = $1", [merged]);
   // A work that waits in the manifest is taken at once, because it has got further steps.
   await client.query(
-    `UPDATE works SET ids = $2, title = $3, year = $4, metadata = $5, inherited = $6,
+    `UPDATE works SET ids = $2, title = coalesce($3, title), year = coalesce($4, year), metadata = $5, inherited = $6,
        queue = CASE WHEN taken_by IS NULL THEN '' ELSE queue END,
        not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END WHERE id = $1`,
     [stays.id, ids, title, year, metadata, inherited],
@@ -231,8 +231,8 @@ async function addFailed(
 ): Promise<number> {
   const isWanted = reasons === "all" ? "" : "AND reason = ANY($2)";
   const { rowCount } = await client.query(
-    `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0, ended_ms = NULL,
-       progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${isWanted}`,
+    `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0,
+       ${isContinued ? "" : "progress = NULL, inherited = NULL,"} ended_ms = NULL WHERE state = 'failed' ${isWanted}`,
     [run, ...(reasons === "all" ? [] : [reasons])],
   );
   return rowCount ?? 0;

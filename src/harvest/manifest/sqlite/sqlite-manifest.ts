@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
-import type { DoneReason, Reason } from "../../reason.ts";
+import { type DoneReason, isTemporary, type Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile, PartialDownload } from "../manifest-files.ts";
@@ -94,11 +94,11 @@ export class SqliteManifest implements Manifest {
     this.#progress = db.prepare("UPDATE works SET queue = ?, progress = ? WHERE id = ?");
     this.#complete = db.prepare(
       `UPDATE works SET state = 'done', reason = ?, message = ?, ended_ms = ?, taken_by = NULL, progress = NULL,
-         inherited = NULL WHERE id = ?`,
+         inherited = NULL WHERE id = ? AND ${INHERITED_COUNT} <= ?`,
     );
     this.#failed = db.prepare(
       `UPDATE works SET state = iif(sha256 IS NULL, 'failed', 'done'), reason = ?, message = ?, ended_ms = ?,
-         taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL, inherited, NULL)
+         taken_by = NULL, progress = iif(sha256 IS NULL, ?, NULL), inherited = iif(sha256 IS NULL AND ?, inherited, NULL)
        WHERE id = ? AND ${INHERITED_COUNT} <= ? RETURNING state`,
     );
   }
@@ -190,10 +190,17 @@ export class SqliteManifest implements Manifest {
     this.#progress.run(queue, progress, work);
   }
 
-  async complete(work: number, reason: DoneReason, message?: string): Promise<void> {
-    inTransaction(this.db, "BEGIN IMMEDIATE", () => {
-      this.#complete.run(reason, message ?? null, this.#time.wallMs(), work);
+  async complete(
+    work: number,
+    reason: DoneReason,
+    message?: string,
+    inherited = ALL_INHERITED,
+  ): Promise<TakenWork | undefined> {
+    return inTransaction(this.db, "BEGIN IMMEDIATE", () => {
+      const { changes } = this.#complete.run(reason, message ?? null, this.#time.wallMs(), work, inherited);
+      if (Number(changes) === 0) return this.queue.taken(work);
       this.files.removePartsOf(work);
+      return undefined;
     });
   }
 
@@ -204,8 +211,14 @@ export class SqliteManifest implements Manifest {
     progress?: string,
     inherited = ALL_INHERITED,
   ): Promise<FailedState | TakenWork> {
-    const wallMs = this.#time.wallMs();
-    const row = this.#failed.get(reason, message ?? null, wallMs, progress ?? null, work, inherited);
+    const columns = [
+      reason,
+      message ?? null,
+      this.#time.wallMs(),
+      progress ?? null,
+      isTemporary(reason) ? 1 : 0,
+    ] as const;
+    const row = this.#failed.get(...columns, work, inherited);
     if (row === undefined) return this.queue.taken(work);
     return row["state"] === "done" ? "done" : "failed";
   }

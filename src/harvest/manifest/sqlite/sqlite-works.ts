@@ -83,7 +83,8 @@ export class SqliteWorks implements ManifestWorks {
          inherited = NULL, taken_by = NULL, ended_ms = ? WHERE id = ?`,
     );
     this.#inherit = db.prepare(
-      "UPDATE works SET ids = ?, title = ?, year = ?, metadata = ?, inherited = ? WHERE id = ?",
+      `UPDATE works SET ids = ?, title = coalesce(?, title), year = coalesce(?, year), metadata = ?, inherited = ?
+       WHERE id = ?`,
     );
     this.#wake = db.prepare("UPDATE works SET queue = '', not_before_ms = 0 WHERE id = ? AND taken_by IS NULL");
     this.#moveFiles = db.prepare("UPDATE OR IGNORE work_files SET work = ? WHERE work = ? AND sha256 IS NOT ?");
@@ -129,8 +130,8 @@ export class SqliteWorks implements ManifestWorks {
     const wanted = reasons === "all" ? "" : `AND reason IN (${reasons.map(() => "?").join(", ")})`;
     const { changes } = this.#db
       .prepare(
-        `UPDATE works SET run = ?, state = 'pending', not_before_ms = 0, ended_ms = NULL,
-           progress = ${isContinued ? "progress" : "NULL"} WHERE state = 'failed' ${wanted}`,
+        `UPDATE works SET run = ?, state = 'pending', not_before_ms = 0,
+           ${isContinued ? "" : "progress = NULL, inherited = NULL,"} ended_ms = NULL WHERE state = 'failed' ${wanted}`,
       )
       .run(run, ...(reasons === "all" ? [] : reasons));
     return Number(changes);
