@@ -97,7 +97,7 @@ export class FetchCall implements ActiveRequest {
 
 const MISDIRECTED = 421;
 
-/** Is told what becomes of the call, before fetch gets the response. */
+/** Learns what becomes of the call, before fetch gets the response. */
 export interface FetchCallObserver {
   /** fetch sends another request of this call to this origin, unless its caller wants no redirects. */
   onNext(call: FetchCall, origin: string): void;

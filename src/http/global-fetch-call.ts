@@ -70,7 +70,7 @@ export class GlobalFetchCall implements FetchCallObserver {
 interface ExpectedRequest {
   readonly call: FetchCall;
   readonly origin: string;
-  /** Kept until its response: two calls that are redirected to one origin at the same time cannot be told apart. */
+  /** Kept until its response: two calls that are redirected to one origin at the same time cannot be distinguished. */
   isSent: boolean;
 }
 
