@@ -270,11 +270,11 @@ test("events are frozen: what one listener or sink writes into an event does not
 test("every telemetry of a hub learns of each call, whichever of them traces it", async t => {
   const server = await serve(t, (_, response) => response.end());
   const started: string[] = [];
-  const told = (name: string) =>
+  const observerOf = (name: string) =>
     createTelemetry({ sinks: [{ name, take: () => undefined, callStarted: () => void started.push(name) }] });
   const tracer = { callStarted: () => void started.push("tracer") };
   const tracing = createTelemetry({ sinks: [{ name: "tracing", take: () => undefined, tracer }] });
-  const [first, second] = [told("first"), told("second")];
+  const [first, second] = [observerOf("first"), observerOf("second")];
   const hub = await hubFor(t, { telemetry: [first.listener, tracing.listener, second.listener] });
   await (await hub.fetch(server.origin)).text();
   assert.deepEqual(started, ["first", "second", "tracer"]);
