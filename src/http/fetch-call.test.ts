@@ -206,7 +206,7 @@ test("install: each request of a fetch of the program loses its credentials when
   });
 });
 
-test("install: a request that is sent again after a 421 has no credentials behind a redirect, and the same deadline", async t => {
+test("install: a request that is sent again after a 421 has no credentials behind a redirect", async t => {
   const far = await serve(t, (_, response) => response.writeHead(421).end());
   const { server, get } = await world(t, "install", (_, response) =>
     response.writeHead(302, { location: `${far.origin}/far` }).end(),
