@@ -26,7 +26,7 @@ interface HostQueue<Task> {
    */
   slotWaitUntilUs: number;
   /**
-   * The hub has refused a task. Until the queue is empty, at most one task is taken per `SPACING_US`, so that the others
+   * The hub has refused a task. Until the queue is deleted, at most one task is taken per `SPACING_US`, so that the others
    * are not refused too.
    */
   isSpaced: boolean;
@@ -43,8 +43,8 @@ export interface WaitingTasks {
 const SPACING_US = 1000;
 
 /**
- * Decides which task starts next. Each host and role has a queue; the queue that has been ready the longest goes first,
- * so that hosts take turns and a slow host delays no other. A queue exists while it has tasks or is not ready yet.
+ * Decides which task starts next. Each host and role has a queue; of the ready queues, the one with the earliest
+ * `notBeforeUs` goes first, so that hosts take turns and a slow host delays no other. A queue exists while it has tasks or is not ready yet.
  *
  * Rates are not decided here: the hub's gate grants or refuses a request, and a refusal says when to try again.
  */
