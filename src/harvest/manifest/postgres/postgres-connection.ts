@@ -115,7 +115,7 @@ export class PostgresConnection {
 
   /**
    * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. The
-   * server parses and plans it once for a connection.
+   * server parses and plans it once for a connection. `CommitMarks.isCommitted` names the exception.
    * @param parts its `WITH` clause. If the part `changed` has no row, the statement changes nothing
    * @param result the SELECT after the `WITH` clause
    * @returns the rows of `result`; undefined if the statement was applied and its reply was lost
