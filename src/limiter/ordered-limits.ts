@@ -73,6 +73,7 @@ export class OrderedLimits {
       },
       hasPaths: host => limits.hasPaths(host),
       placesOf: (name, role) => limits.placesOf(name, role),
+      namedPlaces: () => limits.namedPlaces(),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && ordered(route, role);

@@ -6,6 +6,7 @@ import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
 import type { CostLog } from "./cost-log.ts";
+import type { MovedPlaces } from "./moved-places.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { FormerBudget } from "./sent-history.ts";
 
@@ -30,6 +31,8 @@ export interface Reloaded {
   /** The budgets of all partitions. */
   readonly partitions: () => readonly RoleBudget[];
   readonly nowUs: number;
+  /** The places that the budgets of earlier limits have counted. */
+  readonly moved: MovedPlaces;
 }
 
 /**
@@ -63,7 +66,7 @@ export function routeAt(
  * same way, each partition counts all units of limits that were common before.
  */
 export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded): TakenOver[] {
-  const { before, now, budgetAt, dividedAt, nowUs } = reloaded;
+  const { before, now, budgetAt, dividedAt, nowUs, moved } = reloaded;
   const partitionsOf = partitionsByName(reloaded);
   const takenOver: TakenOver[] = [];
   /** Totals that are new for these senders. */
@@ -83,7 +86,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
     const handledNames = new Set<string>();
     const partition = name.slice(commonName(name).length);
     const mayHavePartition = isDivided || (partition === "" && !former?.roleBudget.isPerPartition);
-    const routes = before.placesOf(name, role).map(place => routeAt(place, role, partition, now));
+    const routes = moved.of(name, role, before).map(place => routeAt(place, role, partition, now));
     // Of a service that was removed and comes back, the limits before know no place.
     const returned = former?.name === name ? undefined : now.routeByName(name, role);
     for (const route of returned?.name === name ? [returned, ...routes] : routes) {

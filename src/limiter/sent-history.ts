@@ -82,6 +82,19 @@ export function isKept(nowUs: number): (former: FormerBudget) => boolean {
   return ({ log }) => nowUs - log.lastUs < KEPT_US;
 }
 
+/** The units as they are now: the budget itself may send more. */
+export function copyOf({ log, costLogs, windows, name, role, holdUntilUs, isDivided }: FormerBudget): FormerBudget {
+  return {
+    ...{ name, role, windows, log: WindowLog.restore(log.dump()) },
+    costLogs: costLogs.map(cost => ({
+      ...{ unit: cost.unit, windows: cost.windows },
+      log: WindowLog.restore(cost.log.dump()),
+    })),
+    ...(holdUntilUs !== undefined && { holdUntilUs }),
+    ...(isDivided && { isDivided }),
+  };
+}
+
 function briefly({ written, lastUs }: WindowLog): LoggedUnits {
   return { windows: [], log: WindowLog.restore({ written, pending: 0, lastUs }) };
 }

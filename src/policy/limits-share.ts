@@ -33,6 +33,7 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
     },
     hasPaths: host => limits.hasPaths(host),
     placesOf: (name, role) => limits.placesOf(name, role),
+    namedPlaces: () => limits.namedPlaces(),
     routeByName: (name, role) => {
       const route = limits.routeByName(name, role);
       return route && dividedRoute(route);

@@ -162,6 +162,25 @@ class PolicyLimits implements ConfiguredLimits {
       .filter(place => this.#routeAt(place, role)?.name === name);
   }
 
+  namedPlaces(): readonly RequestPlace[] {
+    const ofHosts = Object.keys(this.#document.hosts).flatMap(host =>
+      this.#places.ofHost(host).map(({ path }) => ({ host, path: path || undefined })),
+    );
+    const ofServices = [...this.#members].flatMap(([service, members]) => [
+      ...this.#places
+        .ofService(service)
+        .filter(({ routed }) => routed.host !== "")
+        .map(({ routed, path }) => ({ host: routed.host, path: path || undefined })),
+      ...members
+        .filter(({ isSuffix }) => isSuffix)
+        .map(({ host, writtenPath }) => ({
+          ...{ host: `${EXAMPLE_LABEL}.${host}`, path: writtenPath || undefined },
+          isExample: true as const,
+        })),
+    ]);
+    return [...ofHosts, ...ofServices];
+  }
+
   #routeAt({ service, host, path }: RequestPlace, role: Role): Route | undefined {
     return service === undefined ? this.route(host, role, path) : this.serviceRoute(service, host, role, path);
   }
@@ -296,6 +315,8 @@ class PolicyLimits implements ConfiguredLimits {
 }
 
 const DEFAULTS: LimitScope = {};
+/** Begins the name of the host that stands for all hosts below a suffix. */
+const EXAMPLE_LABEL = "any-host";
 
 function entryName({ service, listed = [], tiers = [] }: LimitScope): string | undefined {
   const name = listed.at(-1) ?? (service === undefined ? undefined : serviceName(service));

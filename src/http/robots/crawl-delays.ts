@@ -43,6 +43,7 @@ export class CrawlDelays {
       serviceRoute: (...request) => limits.serviceRoute(...request),
       hasPaths: host => limits.hasPaths(host),
       placesOf: (name, role) => limits.placesOf(name, role),
+      namedPlaces: () => limits.namedPlaces(),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && delayed(route, role);
