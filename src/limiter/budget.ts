@@ -64,7 +64,7 @@ export class Budget {
   reload(policy: BudgetPolicy, aimd: AimdPolicy): void {
     const old = this.windows;
     // The reply of the store has a number for each window, so it does not fit other windows.
-    if (!hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
+    if (this.sharedUse !== undefined && !hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
     this.policy = policy;
     this.pace?.reload(policy, aimd);
     this.log.replaceWindows(old, this.windows);

@@ -1,3 +1,4 @@
+import { isOfUnnamedHost } from "../policy/budget-unit.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
 import { budgetsAbove } from "./budget.ts";
@@ -62,7 +63,10 @@ export class CarriedUse {
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(
-      ({ name, role }) => isCountedElsewhere(before, name, role) && now.routeByName(name, role)?.name !== name,
+      ({ name, role }) =>
+        !all.moved.isUnmoved(name, role, before) &&
+        (isOfUnnamedHost(name, before) || isCountedElsewhere(before, name, role)) &&
+        now.routeByName(name, role)?.name !== name,
     );
   }
 

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gateOf } from "../../test/limiter/kit.ts";
-import type { Gate } from "../gate/gate.ts";
+import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 
 const host = "www.example.org";
 const HOUR = { rates: "4/HOUR", guard_ms: 0 };
@@ -100,4 +102,30 @@ test("a service that takes over a suffix counts what the former service has sent
     reload(gate, after);
     assert.equal(burst(gate, entry), 1);
   }
+});
+
+test("a reload looks up no route of a forgotten host that only the defaults apply to", async () => {
+  const looked = new Set<string>();
+  const recording = (limits: LimitPolicies): LimitPolicies => ({
+    aimd: limits.aimd,
+    maxInFlight: limits.maxInFlight,
+    route: (name, ...place) => limits.route(looked.add(name) && name, ...place),
+    serviceRoute: (...request) => limits.serviceRoute(...request),
+    hasPaths: name => limits.hasPaths(name),
+    routeByName: (name, role) => limits.routeByName(looked.add(name) && name, role),
+    placesOf: (name, role) => limits.placesOf(looked.add(name) && name, role),
+    namedPlaces: () => limits.namedPlaces(),
+    isNamed: name => limits.isNamed(name),
+  });
+  const options: RatelimitsOptions = { defaults: { metadata: { rates: "9/s" } }, ...services("a.example") };
+  const limits = () => recording(limitPoliciesFrom(options, "test"));
+  const time = new FakeTime();
+  const gate = new Gate(limits(), time);
+  for (const name of ["old.example", "a.example", "b.example", "c.example", "d.example"]) {
+    assert.ok(gate.tryEnter({ host: name, role: "metadata", stamp: "granted" }));
+    await time.advance(2000);
+  }
+  looked.clear();
+  gate.reload(limits());
+  assert.deepEqual([looked.has("old.example"), looked.has("d.example")], [false, true]);
 });

@@ -1,7 +1,10 @@
-import { budgetUnitOf } from "../policy/budget-unit.ts";
+import { budgetUnitOf, isOfUnnamedHost } from "../policy/budget-unit.ts";
 import type { LimitPolicies, RequestPlace } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
+
+/** A host that no policy names. */
+const UNNAMED = "unnamed.invalid";
 
 /** The places of earlier limits by the role budget that counted them. */
 type PlacesByBudget = ReadonlyMap<string, readonly RequestPlace[]>;
@@ -18,10 +21,24 @@ export class MovedPlaces {
     this.#now = now;
   }
 
+  /**
+   * Whether this reload changes nothing but the numbers of the limits of a budget: before and now only the defaults apply
+   * to its host. Nearly all forgotten budgets of a crawler are of this kind.
+   */
+  isUnmoved(name: string, role: Role, before: LimitPolicies): boolean {
+    return isOfUnnamedHost(name, before) && !this.#now.isNamed(name) && this.#hasSameDefaults(role, before);
+  }
+
+  /** Whether the defaults are divided by partition before and now, or neither. */
+  #hasSameDefaults(role: Role, before: LimitPolicies): boolean {
+    const [ours, theirs] = [this.#now, before].map(limits => limits.routeByName(UNNAMED, role)?.roleBudget);
+    return ours?.isPerPartition === theirs?.isPerPartition;
+  }
+
   of(name: string, role: Role, before: LimitPolicies): readonly RequestPlace[] {
     const known = this.#byLimits.get(before) ?? this.#named(before);
     this.#byLimits.set(before, known);
-    const places = before.placesOf(name, role);
+    const places = isOfUnnamedHost(name, before) ? [{ host: name, path: undefined }] : before.placesOf(name, role);
     const named = known.get(keyOf(commonName(name), role)) ?? [];
     const { service, host } = budgetUnitOf(name);
     if (service === undefined || host === undefined) return [...places, ...named];

@@ -69,6 +69,8 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   const { before, now, budgetAt, dividedAt, nowUs, moved } = reloaded;
   const partitionsOf = partitionsByName(reloaded);
   const takenOver: TakenOver[] = [];
+  /** Role budgets that are new for these senders. */
+  const inRoleBudgets = new Map<RoleBudget, Set<FormerBudget>>();
   /** Totals that are new for these senders. */
   const inTotals = new Map<Budget, Set<FormerBudget>>();
   /** A role budget whose requests pass the total. */
@@ -79,7 +81,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
     const { name, role, log, holdUntilUs = 0, isDivided = false } = sender;
-    if (log.written === 0 && holdUntilUs <= nowUs) continue;
+    if ((log.written === 0 && holdUntilUs <= nowUs) || moved.isUnmoved(name, role, before)) continue;
     const former = before.routeByName(name, role);
     const counted = new Map(former?.above.map(total => [total.name, total.policy]));
     /** Several members of a service have one route. */
@@ -108,10 +110,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);
       }
-      for (const absorber of absorbers) {
-        absorber.absorb([sender]);
-        takenOver.push({ budget: absorber, roleBudget: absorber, units: unitsOf(absorber, [sender], nowUs) });
-      }
+      for (const absorber of absorbers) addTo(inRoleBudgets, absorber, sender);
       if (isDivided) continue;
       for (const total of budgetsAbove(roleBudget)) {
         passedBy.set(total, roleBudget);
@@ -130,6 +129,10 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
       takenOver.push({ budget: total, roleBudget, units: unitsOf(total, [...sources], nowUs) });
   }
   for (const [cost, sources] of inCosts) cost.absorb([...sources]);
+  for (const [roleBudget, sources] of inRoleBudgets) {
+    roleBudget.absorb([...sources]);
+    takenOver.push({ budget: roleBudget, roleBudget, units: unitsOf(roleBudget, [...sources], nowUs) });
+  }
   return takenOver;
 }
 
@@ -149,5 +152,6 @@ function isPartition({ name }: FormerBudget): boolean {
 }
 
 function addTo<Key>(map: Map<Key, Set<FormerBudget>>, key: Key, sender: FormerBudget): void {
-  map.set(key, (map.get(key) ?? new Set()).add(sender));
+  const senders = map.get(key) ?? new Set();
+  map.set(key, senders.add(sender));
 }

@@ -104,6 +104,7 @@ export class OntologyManager {
       hasPaths: () => false,
       placesOf: () => [],
       namedPlaces: () => [],
+      isNamed: () => true,
     };
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
     this.#gate = new Gate(limits, time, {

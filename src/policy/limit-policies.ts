@@ -50,6 +50,8 @@ export interface LimitPolicies {
   placesOf(name: string, role: Role): readonly RequestPlace[];
   /** The hosts and paths that the policy names, with an example for each suffix. */
   namedPlaces(): readonly RequestPlace[];
+  /** False if only the defaults apply to a canonical host. Cheaper than `route`. */
+  isNamed(host: string): boolean;
 }
 
 /** A listed host, a service, or the defaults, with one set of the keys that its requests carry (tiers). */

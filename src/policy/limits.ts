@@ -7,7 +7,7 @@ import {
   roleBudgetPolicy,
   strictestPolicy,
 } from "./budget-policy.ts";
-import { budgetUnitOf } from "./budget-unit.ts";
+import { budgetUnitOf, isOfUnnamedHost } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
@@ -125,6 +125,7 @@ class PolicyLimits implements ConfiguredLimits {
   }
 
   routeByName(name: string, role: Role): Route | undefined {
+    if (isOfUnnamedHost(name, this)) return routeIn(this.#budgetsOf(DEFAULTS), role, name);
     const common = nameWithoutPartition(name);
     if (common !== undefined) {
       const route = this.routeByName(common, role);
@@ -179,6 +180,10 @@ class PolicyLimits implements ConfiguredLimits {
         })),
     ]);
     return [...ofHosts, ...ofServices];
+  }
+
+  isNamed(host: string): boolean {
+    return this.routing.mayName(host);
   }
 
   #routeAt({ service, host, path }: RequestPlace, role: Role): Route | undefined {
