@@ -211,6 +211,16 @@ export class Budget {
     return { rates: formatRates(rates), ...(maxConcurrent !== undefined && { maxConcurrent }), reason, by };
   }
 
+  /** Whether nothing is in flight, and a new budget would behave the same (law L11). Says nothing about its pace. */
+  isExpired(nowUs: number): boolean {
+    return (
+      this.inFlight === 0 &&
+      this.holdUntilUs <= nowUs &&
+      this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
+      this.costLogs.every(cost => cost.isExpired(nowUs))
+    );
+  }
+
   get hasSlot(): boolean {
     return this.inFlight < this.policy.maxConcurrent;
   }

@@ -41,7 +41,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   #lostUs: number | undefined = undefined;
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, KnownBudgets>>;
-  readonly #totals = new TotalBudgets((total, route) => this.#holdAdded(this.#countUnknown(total), route));
+  readonly #totals: TotalBudgets;
   /** Hosts and roles whose budgets are never evicted, and these budgets. */
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
@@ -58,6 +58,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#inForce = new LimitsInForce(limits);
     this.#time = time;
     this.#emitter = emitter;
+    this.#totals = new TotalBudgets(time, (total, route) => this.#holdAdded(this.#countUnknown(total), route));
     const make = (role: Role) =>
       new KnownBudgets(role, {
         time,
@@ -66,7 +67,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         // With a store, leases and reports refer to the object itself.
         mayPack: () => !this.isShared,
         isKept: roleBudget => this.#isReloading || this.#pinned.has(roleBudget),
-        onEvict: roleBudget => this.carried.history.add(roleBudget, true),
+        onEvict: roleBudget => {
+          this.#totals.left(roleBudget);
+          this.carried.history.add(roleBudget, true);
+        },
       });
     this.#byRole = { metadata: make("metadata"), landing: make("landing"), artifact: make("artifact") };
   }
@@ -145,6 +149,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       this.#totals.of(route, this.aimd),
       this.store,
     );
+    this.#totals.joined(roleBudget);
     this.#countUnknown(roleBudget);
     this.carried.created(roleBudget, this.#time.monotonicUs());
     this.#startPace(roleBudget);
@@ -222,13 +227,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
+        this.#totals.left(roleBudget);
         // The units that it sent count again if the service comes back.
         if (!isCountedElsewhere(before, roleBudget.name, roleBudget.role)) this.carried.history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
       this.#startPace(roleBudget);
-      roleBudget.above = this.#totals.of(route, limits.aimd);
+      this.#totals.move(roleBudget, this.#totals.of(route, limits.aimd));
       roleBudget.trackCosts();
     }
     this.carried.countAgain(all, {
