@@ -15,17 +15,10 @@ import { LimitsInForce } from "./limits-in-force.ts";
 import { changedTotals, type OrderedChange } from "./ordered-change.ts";
 import { hasSameOrders, type OrderedKey } from "./ordered-limits.ts";
 import { Pace } from "./pace.ts";
+import { hasTotal, ReloadHolds } from "./reload-holds.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { knownUse } from "./shared-use.ts";
 import { TotalBudgets } from "./total-budgets.ts";
-
-/** All processes reload at about the same time. Within this time after a reload, each has reported to the store. */
-const REPORTED_WITHIN_US = 1_600_000;
-
-interface EarlierLimits {
-  readonly limits: LimitPolicies;
-  readonly untilUs: number;
-}
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
@@ -35,8 +28,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #inForce: LimitsInForce;
   /** When the limits last changed. Units that were charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
-  /** The limits before each of their last changes, until all processes have reported what they had sent before it. */
-  #earlier: readonly EarlierLimits[] = [];
+  readonly #holds = new ReloadHolds();
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
   readonly #time: Time;
@@ -58,7 +50,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#inForce = new LimitsInForce(limits);
     this.#time = time;
     this.#emitter = emitter;
-    this.#totals = new TotalBudgets(time, (total, route) => this.#holdAdded(this.#countUnknown(total), route));
+    this.#totals = new TotalBudgets(time, (total, route) => {
+      this.#countUnknown(total);
+      if (this.isShared) this.#holds.holdTotal(total, route, this.#limits, time.monotonicUs());
+    });
     const make = (role: Role) =>
       new KnownBudgets(role, {
         time,
@@ -152,9 +147,14 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#totals.joined(roleBudget);
     this.#countUnknown(roleBudget);
     this.carried.created(roleBudget, this.#time.monotonicUs());
+    this.#holdMoved(roleBudget);
     this.#startPace(roleBudget);
     roleBudgets.add(roleBudget);
     return roleBudget;
+  }
+
+  #holdMoved(roleBudget: RoleBudget): void {
+    if (this.isShared) this.#holds.holdRoleBudget(roleBudget, this.#limits, this.#time.monotonicUs());
   }
 
   /** With max_multiplier below 1 the windows are stretched from the first request on. */
@@ -215,10 +215,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
-    this.#earlier = [
-      ...this.#earlier.filter(({ untilUs }) => untilUs > nowUs),
-      { limits: before, untilUs: nowUs + REPORTED_WITHIN_US },
-    ];
+    this.#holds.reloaded(before, nowUs);
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
     this.#isReloading = true;
     this.carried.takeOut(all, before);
@@ -236,6 +233,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       this.#startPace(roleBudget);
       this.#totals.move(roleBudget, this.#totals.of(route, limits.aimd));
       roleBudget.trackCosts();
+      this.#holdMoved(roleBudget);
     }
     this.carried.countAgain(all, {
       ...{ before, now: limits, nowUs },
@@ -339,33 +337,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /** A budget that is created while the store is away: nothing is known of its use by other processes. */
-  #countUnknown(budget: Budget): Budget {
+  #countUnknown(budget: Budget): void {
     if (this.#lostUs !== undefined) {
       const full = knownUse(budget.windows, undefined, this.#lostUs);
       budget.countUnknown(Math.max(0, ...full), this.#lostUs);
     }
-    return budget;
   }
-
-  /**
-   * A total that a reload adds starts empty in the store. Until all processes have reported what they had sent before,
-   * nothing is sent.
-   */
-  #holdAdded(total: Budget, route: Route): void {
-    if (!this.isShared) return;
-    const nowUs = this.#time.monotonicUs();
-    for (const { limits, untilUs } of this.#earlier)
-      if (untilUs > nowUs && !this.#countedBefore(total, route, limits)) total.holdUntilUs = untilUs;
-  }
-
-  /** Whether the total had counted the same requests under these limits. */
-  #countedBefore({ name }: Budget, route: Route, limits: LimitPolicies): boolean {
-    const has = (unit: string) => ROLES.some(role => hasTotal(limits.routeByName(unit, role), name));
-    const places = (of: LimitPolicies) => JSON.stringify(ROLES.map(role => of.placesOf(name, role)));
-    return has(name) && has(route.name) && places(limits) === places(this.#limits);
-  }
-}
-
-function hasTotal(route: Route | undefined, name: string): boolean {
-  return route?.above.some(total => total.name === name) ?? false;
 }
