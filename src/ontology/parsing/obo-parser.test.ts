@@ -88,3 +88,8 @@ id: X:1
     `<${OBO}x#abbr> <${RDFS}label> "abbreviation" .`,
   ]);
 });
+
+test("a header with too many tags is a problem: a part of it would lack imports", async () => {
+  const parsed = await parseText(`${"import: a\n".repeat(10_001)}\n[Term]\nid: X:1\n`, "obo");
+  assert.deepEqual(parsed, { problem: "line 10001: header with more than 10000 tags" });
+});

@@ -67,7 +67,10 @@ export class OboStatements {
   /** @param id the id of the stanza; undefined in the header. */
   clause(id: string | undefined, tag: string, value: string): void {
     if (id === undefined) {
-      if (this.#header !== undefined && this.#header.length < HEADER_CLAUSES_MAX) this.#header.push([tag, value]);
+      // Ignored, it might lack an import or an idspace.
+      if (this.#header?.length === HEADER_CLAUSES_MAX)
+        throw new SyntaxProblem(`header with more than ${HEADER_CLAUSES_MAX} tags`);
+      this.#header?.push([tag, value]);
       return;
     }
     const subject = this.#iri(id);
