@@ -79,6 +79,24 @@ export class PostgresConnection {
     return rows;
   }
 
+  /** Like `lookUp` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
+  async lookUpWithin(ms: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    const { promise: late, resolve } = Promise.withResolvers<readonly Row[]>();
+    const timer = this.#time.setTimer(ms, () => resolve([]));
+    const found = this.#withClient(client => client.prepared(sql, parameters)).then(
+      ({ rows }) => rows,
+      error => {
+        if (isTransient(error)) return [];
+        throw error;
+      },
+    );
+    try {
+      return await Promise.race([found, late]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
   /** Runs one statement that changes rows, exactly once. */
   write(sql: string, parameters: readonly SqlParameter[] = []): Promise<QueryResult> {
     return this.transaction(client => client.query(sql, parameters));
