@@ -192,21 +192,23 @@ export class Orders {
 
   /**
    * Closes one circuit, and ends its ramp-up. An order to open it stays: `openCircuit` ends it.
-   * @param orderedUs when the order was given; the ramp-up of a cooldown that started later goes on. @default now
+   * @param orderedUs when the order was given. A circuit that calls of this process have opened later stays open, and the
+   *   ramp-up of a cooldown that started later goes on. @default now
    */
-  closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs?: number): void {
+  closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { table, rampUps } = this.#deps;
     const { host, role } = circuit.name;
     const known = host === undefined ? undefined : table.find(host);
     if (known !== undefined) rampUps.end(known, role, orderedUs);
-    circuit.close(origin);
+    if (!circuit.isOpenedSince(orderedUs)) circuit.close(origin);
   }
 
   /**
    * Closes every circuit of a host or service, and ends its cooldowns.
-   * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
+   * @param orderedUs when the order was given. A Retry-After that this process has received later stays, and so does a
+   *   circuit that its calls have opened later. @default now
    */
-  reset(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): void {
+  reset(host: HostBreaker, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { time, cooldownEvents, rampUps } = this.#deps;
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
     host.reset(orderedUs);
@@ -217,7 +219,7 @@ export class Orders {
       const circuit = host.circuits[role];
       if (circuit === undefined) continue;
       this.openCircuit(circuit, undefined, origin);
-      circuit.close(origin);
+      if (!circuit.isOpenedSince(orderedUs)) circuit.close(origin);
     }
     if (origin === "peer") this.#record(host, undefined);
     if (wasCooling) cooldownEvents.ended(host, "operator");

@@ -86,11 +86,13 @@ export function orderVersion(record: BreakerRecord, circuit?: string): number {
 /**
  * Whether the record holds an order to close or half-open that `known` does not have. State that a process has based on
  * `known` is then older than the order.
+ * @param ownVersion of the last such order that the process has given itself before its state changed
  */
-export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circuit?: string): boolean {
-  if (record.epoch > known.epoch) return true;
+export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circuit?: string, ownVersion = 0): boolean {
+  if (record.epoch > Math.max(known.epoch, ownVersion)) return true;
   if (circuit === undefined) return false;
-  return (circuitRecordOf(record, circuit).epoch ?? 0) > (circuitRecordOf(known, circuit).epoch ?? 0);
+  const { epoch = 0 } = circuitRecordOf(known, circuit);
+  return (circuitRecordOf(record, circuit).epoch ?? 0) > Math.max(epoch, ownVersion);
 }
 
 /**
@@ -170,7 +172,7 @@ function cleared(
     const known = circuitRecordOf(record, name);
     // A newer order for one circuit stays, and so does a circuit that failures have opened since.
     if (isSerialAfter(circuitVersion(known), givenUs, nowUs)) return known;
-    if (!isOpenedSince(known, givenUs, nowUs)) return clearedCircuit(record, name, kind, version, nowUs);
+    if (!isOpenedSince(known, givenUs, nowUs)) return clearedCircuit(record, name, kind, version, nowUs, givenUs);
     // An order to open that is older than this one ends all the same.
     const { order, ...opened } = known;
     return order === undefined ? known : { ...opened, serial: nextSerial(known.serial, nowUs), epoch: version };
@@ -200,8 +202,10 @@ function clearedCircuit(
   kind: "close" | "half-open",
   epoch: number,
   nowUs: number,
+  givenUs: number,
 ): CircuitRecord {
-  const serial = nextSerial(circuitRecordOf(record, name).serial, nowUs);
+  // By `givenUs`, as for a cooldown: a circuit that was opened after the order may not be written yet.
+  const serial = nextSerial(circuitRecordOf(record, name).serial, givenUs);
   const isClosed = kind === "close";
   return { serial, isClosed, untilUs: isClosed ? 0 : nowUs, reopened: 0, probes: [], epoch };
 }
