@@ -43,7 +43,6 @@ export class CircuitHolder {
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
   #order: CircuitOrder | undefined;
-  /** When calls of this process last opened it; undefined if they did not since it was closed. */
   #openedUs: number | undefined;
   /** Created on first use: only circuits of resolvers have one. */
   #throttles: ThrottleEvents | undefined;
@@ -103,6 +102,11 @@ export class CircuitHolder {
   /** Open or half-open for this process alone, by calls that never reached the host. */
   get isLocalOnly(): boolean {
     return this.#circuit.kind !== "closed" && this.#circuit.isLocalOnly === true;
+  }
+
+  /** When calls of this process last opened it; undefined if they did not since it was closed. */
+  get openedUs(): number | undefined {
+    return this.#openedUs;
   }
 
   /** Whether calls of this process have opened it after that instant, and nothing has closed it since. */

@@ -358,3 +358,23 @@ for (const target of [ORDER, { unit: HOST, role: "metadata" } as const]) {
     assert.equal(await b.send("success"), undefined);
   });
 }
+
+test("an order from an outage ends a circuit that was opened before it, also if that is written first", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) {
+    await process.send("success");
+    process.isAway = true;
+  }
+  await time.advance(REREAD_MS);
+  await a.sendAll(2, "failure");
+  await b.send("success");
+  await time.advance(1000);
+  b.breakers.close(HOST);
+  for (const process of [a, b]) {
+    process.isAway = false;
+    await time.advance(REREAD_MS);
+    await process.send("success");
+    await time.advance(REREAD_MS);
+  }
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});

@@ -159,12 +159,14 @@ export class BreakerPublisher {
     isMissing: IsMissing,
   ): void {
     const name = circuitName(circuit);
+    const { openedUs } = circuit;
     this.#write(circuit, (record, nowUs, storeUs) => {
       const stored = circuitRecordOf(record, name);
       // Of two open times that are running the later end counts, whichever is newer.
       const isOpen = !stored.isClosed && stored.untilUs > nowUs;
       if (!isOpen && !isMissing(record, nowUs, storeUs)) return record;
-      const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs);
+      const sinceUs = openedUs === undefined ? nowUs : Math.min(nowUs, storeUs(openedUs));
+      const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs, sinceUs);
       if (next !== record) this.#writtenSerials.set(circuit, circuitRecordOf(next, name).serial);
       return next;
     });
