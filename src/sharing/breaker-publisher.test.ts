@@ -378,3 +378,23 @@ test("an order from an outage ends a circuit that was opened before it, also if 
   }
   for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
 });
+
+test("a circuit that was opened before an order does not come back when the store has lost that order", async () => {
+  const { time, a, b, operator, shared } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.sendAll(2, "failure");
+  await time.advance(1);
+  await operator.order(ORDER, { kind: "close" });
+  await time.advance(REREAD_MS);
+  await b.send("success");
+  shared.records.clear();
+  a.isAway = false;
+  for (const process of [a, b, a]) {
+    await time.advance(REREAD_MS);
+    await process.send("success");
+  }
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});

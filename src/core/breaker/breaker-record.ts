@@ -189,7 +189,7 @@ export function openCircuit(
   const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
   const { counts: _, ...kept } = current;
   const opened = { isClosed: false, untilUs, openedUs: sinceUs, reopened: maxReopened, probes: [] };
-  return withCircuit(record, name, { ...kept, ...opened }, nowUs);
+  return withCircuit(record, name, { ...kept, ...opened }, sinceUs);
 }
 
 /**
