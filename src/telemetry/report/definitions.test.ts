@@ -140,7 +140,7 @@ const expected: Readonly<Record<string, unknown>> = {
   "throttles.answers429": 1,
   "throttles.answers503": 2,
   "throttles.rate": 3 / 10,
-  // 50, 0, 0, 30, 0, 0, 0, 0, 0, 0 of ten attempts, and 15,000 without one.
+  // 50, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0 of eleven attempts, and 15,000 without one.
   "delayMs.count": 12,
   "delayMs.p50": 0,
   "delayMs.p95": 15_000,
