@@ -198,6 +198,7 @@ export class Orders {
   closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { table, rampUps } = this.#deps;
     const { host, role } = circuit.name;
+    if (host !== undefined && role !== undefined) this.endFormer(host, "circuit", [role]);
     const known = host === undefined ? undefined : table.find(host);
     if (known !== undefined) rampUps.end(known, role, orderedUs);
     if (!circuit.isOpenedSince(orderedUs)) circuit.close(origin);
@@ -210,6 +211,7 @@ export class Orders {
    */
   reset(host: HostBreaker, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { time, cooldownEvents, rampUps } = this.#deps;
+    this.endFormer(host.name, "host");
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
     host.reset(orderedUs);
     const kept = host.cooldownAt(time.monotonicUs());
@@ -225,6 +227,16 @@ export class Orders {
     if (wasCooling) cooldownEvents.ended(host, "operator");
   }
 
+  /** Ends what still denies calls of a host or service as before a reload. Those that wait for it are tried again. */
+  endFormer(name: string, kind: "host" | "circuit" | "hold", roles: readonly Role[] = ROLES): void {
+    const { table, record } = this.#deps;
+    for (const breaker of table.former.end({ name, kind, roles })) {
+      const circuits = ROLES.flatMap(role => breaker.circuits[role] ?? []);
+      for (const blocker of [breaker, ...circuits, ...breaker.rampUps()])
+        record({ kind: "order", origin: "peer", blocker, order: undefined });
+    }
+  }
+
   /**
    * An order of a peer to close or half-open a host, or one role, also applies to the partitions that this process calls.
    * It is written to their records with the version that it has for the host, so that it ends nothing newer, and applies when
@@ -238,6 +250,7 @@ export class Orders {
   /** Holds these roles of a host as ordered, even for a shorter time than before; undefined releases them. */
   hold(host: HostBreaker, roles: readonly Role[], hold: CircuitOrder | undefined, order?: OperatorOrder): void {
     for (const role of roles) host.setHold(role, hold);
+    if (hold === undefined) this.endFormer(host.name, "hold", roles);
     const origin = order === undefined ? "peer" : "local";
     this.#deps.record({ kind: "hold", origin, blocker: host, roles, untilUs: hold?.untilUs ?? 0, order });
   }

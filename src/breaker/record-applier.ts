@@ -81,7 +81,8 @@ export class RecordApplier {
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
     if (isReset) {
-      if (local !== undefined) orders.reset(local, "peer", this.#orderedUs(local, record.epoch, read));
+      if (local === undefined) orders.endFormer(name, "host");
+      else orders.reset(local, "peer", this.#orderedUs(local, record.epoch, read));
       orders.passToPartitions(name, lastClearing(record), record.epoch);
     }
     // After a reset this process knows nothing of the host any more: the whole record applies.
@@ -97,6 +98,7 @@ export class RecordApplier {
       if (!isRole(role)) continue;
       const { isClosed, order, counts, epoch = 0 } = circuitRecordOf(record, role);
       const isRoleCleared = epoch > record.epoch && epoch !== circuitRecordOf(before, role).epoch;
+      if (isRoleCleared) orders.endFormer(name, "circuit", [role]);
       if (isRoleCleared) orders.passToPartitions(name, lastClearing(record, role), epoch);
       const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
       if (local?.circuits[role] === undefined && isClosed && !hasOrder && counts === undefined) continue;
