@@ -3,7 +3,7 @@
  * types that are used are declared here, so that programs compile without the types of `pg`.
  */
 import { ConfigError } from "../../errors.ts";
-import { type Statement, StatementGroup } from "./statement-group.ts";
+import { type SqlStatement, StatementGroup } from "./statement-group.ts";
 
 /** A row by the names of its columns. */
 export type SqlRow = Readonly<Record<string, unknown>>;
@@ -61,7 +61,7 @@ export interface PgDriver {
   pool(connections: number): PgPool;
   client(): PgSingleClient;
   /** Runs statements on a connection in one transaction. Returns the rows of each. See `StatementGroup`. */
-  runGroup(client: PgClient, statements: readonly Statement[]): Promise<readonly (readonly SqlRow[])[]>;
+  runGroup(client: PgClient, statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
 }
 
 /** The type number of int8. pg would return these as text; all of ours are far below 2 ** 53. */

@@ -1,7 +1,7 @@
 import type { SqlParameter, SqlRow } from "./postgres-driver.ts";
 
 /** A statement that the server parses once for a connection. */
-export interface Statement {
+export interface SqlStatement {
   readonly text: string;
   readonly values: readonly SqlParameter[];
 }
@@ -34,7 +34,7 @@ const parsedNames = new WeakMap<PgConnection, Set<string>>();
  * must be closed: it is not known which statements the server has parsed.
  */
 export class StatementGroup {
-  readonly #statements: readonly Statement[];
+  readonly #statements: readonly SqlStatement[];
   readonly #parserOf: (type: number) => ParseValue;
   readonly #results: SqlRow[][] = [];
   #rows: SqlRow[] = [];
@@ -43,7 +43,7 @@ export class StatementGroup {
   callback: (error: Error | null, results?: readonly (readonly SqlRow[])[]) => void;
 
   constructor(
-    statements: readonly Statement[],
+    statements: readonly SqlStatement[],
     parserOf: (type: number) => ParseValue,
     callback: StatementGroup["callback"],
   ) {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
-import type { Statement } from "../../../stores/postgres/statement-group.ts";
+import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 /** The number that a transaction writes to a row (`slot`). If the row has it, the transaction was committed. */
@@ -39,7 +39,7 @@ export class CommitMarks {
   }
 
   /** The first statement of the transaction. The server keeps it. */
-  statementFor({ slot, number }: CommitMark): Statement {
+  statementFor({ slot, number }: CommitMark): SqlStatement {
     return { text: WRITE_MARK, values: [this.#client, slot, number] };
   }
 

@@ -12,7 +12,7 @@ import {
   type SqlParameter,
 } from "../../../stores/postgres/postgres-driver.ts";
 import { isConnectionError, isTransient } from "../../../stores/postgres/postgres-errors.ts";
-import type { Statement } from "../../../stores/postgres/statement-group.ts";
+import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
 import type { Row } from "../manifest-row.ts";
@@ -195,7 +195,7 @@ export class PostgresConnection {
   }
 
   /** See `StatementGroup` for why the connection is closed after an error. */
-  async #withGroup(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+  async #withGroup(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
     const client = await this.#pool.connect();
     let isUsable = false;
     try {

@@ -1,7 +1,7 @@
-import type { Statement } from "../../../stores/postgres/statement-group.ts";
+import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import type { Row } from "../manifest-row.ts";
 
-export interface QueuedStatement extends Statement {
+export interface QueuedStatement extends SqlStatement {
   readonly isReadOnly: boolean;
 }
 
