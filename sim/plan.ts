@@ -210,6 +210,7 @@ export type Sabotage =
   | "no-ramp-up"
   | "deaf-to-slow-calls"
   | "hasty-slow-calls"
+  | "hasty-circuits"
   | "short-resets"
   | "wide-slots"
   | "generous-store"

@@ -41,6 +41,22 @@ test("a queue without a free slot waits for slotFreed, or until its time", () =>
   assert.equal(queues.take(350)?.task, "b1");
 });
 
+test("a batch that empties its queue ends the linger, so that the next batch waits as long as the first", () => {
+  const queues = new HostQueues<string>();
+  queues.linger("a", 100, 2, 0);
+  for (const task of ["a1", "a2"]) queues.add(task, "a", 0, 0);
+  assert.equal(queues.take(0)?.task, "a1");
+  assert.deepEqual(
+    queues.takeMore("a", 9, () => true),
+    ["a2"],
+  );
+  queues.linger("a", 150, 2, 50);
+  queues.add("a3", "a", 50, 50);
+  assert.equal(queues.nextUs(), 150);
+  assert.equal(queues.take(149), undefined);
+  assert.equal(queues.take(150)?.task, "a3");
+});
+
 test("slotFreed does not change a queue that waits for a time", () => {
   const queues = new HostQueues<string>();
   queues.requeue("a1", "a", 500, 0);

@@ -26,7 +26,7 @@ interface HostQueue<Task> {
    */
   slotWaitUntilUs: number;
   /**
-   * The hub has refused a task. Until the queue is empty, at most one task is taken per `SPACING_US`, so that the others
+   * The hub has refused a task. Until the queue is deleted, at most one task is taken per `SPACING_US`, so that the others
    * are not refused too.
    */
   isSpaced: boolean;
@@ -35,7 +35,7 @@ interface HostQueue<Task> {
 export interface WaitingTasks {
   readonly queue: string;
   readonly waiting: number;
-  /** When the first of these tasks may start. */
+  /** When the first of these tasks may start, apart from lingering. */
   readonly notBeforeUs: number;
 }
 
@@ -43,8 +43,8 @@ export interface WaitingTasks {
 const SPACING_US = 1000;
 
 /**
- * Decides which task starts next. Each host and role has a queue; the queue that has been ready the longest goes first,
- * so that hosts take turns and a slow host delays no other. A queue exists while it has tasks or is not ready yet.
+ * Decides which task starts next. Each host and role has a queue; of the ready queues, the one with the earliest
+ * `notBeforeUs` goes first, so that hosts take turns and a slow host delays no other. A queue exists while it has tasks or is not ready yet.
  *
  * Rates are not decided here: the hub's gate grants or refuses a request, and a refusal says when to try again.
  */
@@ -90,7 +90,7 @@ export class HostQueues<Task> {
     if (queue.lingerUntilUs <= nowUs) queue.lingerUntilUs = untilUs;
   }
 
-  /** Whether every task waits for further tasks of its queue. Then no task starts, and none can add a further one. */
+  /** Whether every task waits for further tasks of its queue. If none is in flight either, no further one can come. */
   isOnlyLingering(nowUs: number): boolean {
     for (const queue of this.#queues.values()) {
       const { tasks, delayed, fullAt, lingerUntilUs } = queue;
@@ -117,6 +117,7 @@ export class HostQueues<Task> {
     });
     queue.tasks.splice(0, queue.tasks.length, ...kept);
     this.#size -= taken.length;
+    endLingerIfEmpty(queue);
     return taken;
   }
 
@@ -155,7 +156,7 @@ export class HostQueues<Task> {
     // The queue moves behind all others that are ready.
     best.notBeforeUs = best.isSpaced ? nowUs + SPACING_US : nowUs;
     best.slotWaitUntilUs = 0;
-    if (best.tasks.length === 0) best.lingerUntilUs = 0;
+    endLingerIfEmpty(best);
     this.#queues.delete(best.name);
     this.#queues.set(best.name, best);
     return { task, queue: best.name };
@@ -220,6 +221,11 @@ export class HostQueues<Task> {
     }
     return queue;
   }
+}
+
+/** The tasks that are added later wait for as long as these did. */
+function endLingerIfEmpty(queue: HostQueue<unknown>): void {
+  if (queue.tasks.length === 0) queue.lingerUntilUs = 0;
 }
 
 function readyUs(queue: HostQueue<unknown>): number {

@@ -8,7 +8,7 @@ export interface CommitMark {
   readonly number: number;
 }
 
-/** Marks of ended processes are deleted after this time. No operation is repeated for so long. */
+/** Older marks are deleted. An operation is repeated for at most 10 minutes. */
 const KEPT_MS = 24 * 3_600_000;
 
 /**
@@ -53,7 +53,11 @@ export class CommitMarks {
     return [this.#client, slot, number];
   }
 
-  /** Writes the same row as the transaction, so that it waits if the server has not ended the transaction yet. */
+  /**
+   * Writes the same row as the transaction, so that it waits if the server has not ended the transaction yet. A transaction
+   * that begins only afterwards is not seen: `PostgresConnection.apply` sends the mark in its only statement, which a proxy
+   * could pass on after its connection to the client broke.
+   */
   async isCommitted(client: Queryable, { slot, number }: CommitMark): Promise<boolean> {
     const { rows } = await client.query(
       `INSERT INTO commits (client, slot, number, at_ms) VALUES ($1, $2, 0, ${NOW_MS})

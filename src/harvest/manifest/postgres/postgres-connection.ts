@@ -79,6 +79,24 @@ export class PostgresConnection {
     return rows;
   }
 
+  /** Like `lookUp` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
+  async lookUpWithin(ms: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    const { promise: late, resolve } = Promise.withResolvers<readonly Row[]>();
+    const timer = this.#time.setTimer(ms, () => resolve([]));
+    const found = this.#withClient(client => client.prepared(sql, parameters)).then(
+      ({ rows }) => rows,
+      error => {
+        if (isTransient(error)) return [];
+        throw error;
+      },
+    );
+    try {
+      return await Promise.race([found, late]);
+    } finally {
+      timer.cancel();
+    }
+  }
+
   /** Runs one statement that changes rows, exactly once. */
   write(sql: string, parameters: readonly SqlParameter[] = []): Promise<QueryResult> {
     return this.transaction(client => client.query(sql, parameters));
@@ -115,7 +133,7 @@ export class PostgresConnection {
 
   /**
    * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. The
-   * server parses and plans it once for a connection.
+   * server parses and plans it once for a connection. `CommitMarks.isCommitted` names the exception.
    * @param parts its `WITH` clause. If the part `changed` has no row, the statement changes nothing
    * @param result the SELECT after the `WITH` clause
    * @returns the rows of `result`; undefined if the statement was applied and its reply was lost
