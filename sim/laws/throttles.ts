@@ -18,7 +18,7 @@ interface SeenAnswers {
  */
 export const burstsCountOnce: LawMaker = {
   title: "throttles of one burst count once",
-  make: plan => {
+  make: (plan, occasion) => {
     const seen = new Map<string, SeenAnswers>();
     const connecting = new Set<WireRequest>();
     /** When the state of a circuit last changed in each process, and when it was last opened for enough answers. */
@@ -76,6 +76,7 @@ export const burstsCountOnce: LawMaker = {
           if (plan.store === undefined || isOpeningForAll || (state === "closed" && from_peer === undefined))
             seen.delete(keyOf(fact.process, host, role));
           if (!isOpening) return undefined;
+          occasion();
           if (isEnough) {
             opened.set(key, fact.atUs);
             return undefined;
