@@ -87,11 +87,11 @@ export class PostgresConnection {
     }
   }
 
-  /** Like `lookUp` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
+  /** Like `read` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
   async lookUpWithin(ms: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
     const { promise: late, resolve } = Promise.withResolvers<readonly Row[]>();
     const timer = this.#time.setTimer(ms, () => resolve([]));
-    const found = this.#withClient(client => client.prepared(sql, parameters)).then(
+    const found = this.#withClient(client => client.query(sql, parameters)).then(
       ({ rows }) => rows,
       error => {
         if (isTransient(error)) return [];
