@@ -1,0 +1,86 @@
+/** Which mutants each test of a file reaches, measured without a change and kept in `node_modules/.cache/mutation`. */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { runTest, type TestRun } from "./run-test.ts";
+import { measured } from "./switch.ts";
+import type { TrialModules } from "./trial-modules.ts";
+
+/** Slower tests are not used for mutants. */
+export const SLOW_MS = 2000;
+
+/** The positions of mutants among those of their file, by file. */
+type Reached = Readonly<Record<string, readonly number[]>>;
+
+export interface MeasuredTest {
+  readonly name: string;
+  readonly tookMs: number;
+  readonly steps: number;
+  readonly reached: Reached;
+}
+
+/** The measurement of a test file. */
+export interface Measurement {
+  readonly test: string;
+  /** A hash of all files of the project that the test file imports. */
+  readonly hash: string;
+  readonly files: readonly string[];
+  /** Reached while the modules are imported. */
+  readonly atImport: Reached;
+  /** False if a test that runs twice fails the second time. */
+  readonly isRepeatable: boolean;
+  readonly tests: readonly MeasuredTest[];
+}
+
+export async function measurementOf(test: string, root: string, modules: TrialModules): Promise<Measurement> {
+  const folder = join(root, "node_modules/.cache/mutation");
+  const path = join(folder, `${test.replaceAll("/", "+")}.json`);
+  if (existsSync(path)) {
+    const known: Measurement = JSON.parse(readFileSync(path, "utf8"));
+    if (known.hash === hashOf(known.files, root)) return known;
+  }
+  const measurement = await measure(test, root, modules);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path, JSON.stringify(measurement));
+  return measurement;
+}
+
+async function measure(test: string, root: string, modules: TrialModules): Promise<Measurement> {
+  const generation = modules.fresh();
+  let tests: Awaited<ReturnType<typeof modules.load>> = [];
+  const atImport = await measured(async () => {
+    tests = await modules.load(test, generation);
+  });
+  if (tests.length === 0) throw new Error(`${test} has no test`);
+  const measuredTests: MeasuredTest[] = [];
+  for (const one of tests) {
+    let first: TestRun | undefined;
+    const marks = await measured(async () => {
+      first = await runTest(one);
+    });
+    if (first === undefined || first.failure !== undefined)
+      throw new Error(`${test} fails without any change: ${one.name}`);
+    const { tookMs, steps } = first;
+    measuredTests.push({ name: one.name, tookMs, steps, reached: tookMs > SLOW_MS ? {} : modules.byFile(marks) });
+  }
+  let isRepeatable = true;
+  for (const [index, one] of measuredTests.entries()) {
+    const again = tests[index];
+    if (again === undefined || one.tookMs > SLOW_MS) continue;
+    const { failure, tookMs } = await runTest(again);
+    isRepeatable &&= failure === undefined;
+    measuredTests[index] = { ...one, tookMs };
+  }
+  const files = modules.filesOf(generation);
+  const hash = hashOf(files, root);
+  return { test, hash, files, atImport: modules.byFile(atImport), isRepeatable, tests: measuredTests };
+}
+
+/** Includes the mutator, whose changes have other positions after a change of it. */
+function hashOf(files: readonly string[], root: string): string {
+  const hash = createHash("sha256");
+  const tool = ["mutants.ts", "instrumented.ts"].map(name => join(import.meta.dirname, name));
+  for (const path of [...tool, ...files.map(file => resolve(root, file))])
+    hash.update(existsSync(path) ? readFileSync(path) : "").update("\0");
+  return hash.digest("hex");
+}
