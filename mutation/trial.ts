@@ -5,7 +5,7 @@
  * might change the state that the next one finds: the test that kills a mutant must pass without it.
  */
 import type { CollectedTest } from "./collected-tests.ts";
-import { type Measurement, SLOW_MS } from "./measurement.ts";
+import type { Measurement } from "./measurement.ts";
 import { runTest } from "./run-test.ts";
 import { activate, deactivate } from "./switch.ts";
 import type { TrialModules } from "./trial-modules.ts";
@@ -74,7 +74,6 @@ export class Trials {
       .map(({ tookMs, reached }, number) => ({ number, tookMs, reached: reached[this.#file] }))
       // A constant has an effect where other code of its file runs, or anywhere if the file has only constants.
       .filter(({ reached }) => (isStatic ? isUser || reached !== undefined : reached?.includes(index)))
-      .filter(({ tookMs }) => tookMs <= SLOW_MS)
       .sort((a, b) => a.tookMs - b.tookMs);
     if (using.length === 0) return [];
     if (!isStatic && isRepeatable)
