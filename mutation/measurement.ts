@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { CollectedTest } from "./collected-tests.ts";
 import { runTest, type TestRun } from "./run-test.ts";
 import { measured } from "./switch.ts";
 import type { TrialModules } from "./trial-modules.ts";
@@ -17,6 +18,8 @@ export interface MeasuredTest {
   readonly tookMs: number;
   readonly steps: number;
   readonly reached: Reached;
+  /** Those of `reached` that the test does not reach when it runs again, because a module has kept a result. */
+  readonly reachedOnce: Reached;
 }
 
 /** The measurement of a test file. */
@@ -47,39 +50,49 @@ export async function measurementOf(test: string, root: string, modules: TrialMo
 
 async function measure(test: string, root: string, modules: TrialModules): Promise<Measurement> {
   const generation = modules.fresh();
-  let tests: Awaited<ReturnType<typeof modules.load>> = [];
+  let tests: readonly CollectedTest[] = [];
   const atImport = await measured(async () => {
     tests = await modules.load(test, generation);
   });
   if (tests.length === 0) throw new Error(`${test} has no test`);
-  const measuredTests: MeasuredTest[] = [];
+  const firstRuns: { readonly marks: readonly number[]; readonly run: TestRun }[] = [];
   for (const one of tests) {
-    let first: TestRun | undefined;
-    const marks = await measured(async () => {
-      first = await runTest(one);
-    });
-    if (first === undefined || first.failure !== undefined)
-      throw new Error(`${test} fails without any change: ${one.name}`);
-    const { tookMs, steps } = first;
-    measuredTests.push({ name: one.name, tookMs, steps, reached: modules.byFile(marks) });
+    const first = await measuredRun(one);
+    if (first.run.failure !== undefined) throw new Error(`${test} fails without any change: ${one.name}`);
+    firstRuns.push(first);
   }
   let isRepeatable = true;
-  for (const [index, one] of measuredTests.entries()) {
-    const again = tests[index];
-    if (again === undefined || one.tookMs > SLOW_MS) continue;
-    const { failure, tookMs } = await runTest(again);
-    isRepeatable &&= failure === undefined;
-    measuredTests[index] = { ...one, tookMs };
+  const measuredTests: MeasuredTest[] = [];
+  for (const [index, one] of tests.entries()) {
+    const { marks, run } = firstRuns[index] as (typeof firstRuns)[number];
+    const again = run.tookMs > SLOW_MS ? { marks, run } : await measuredRun(one);
+    isRepeatable &&= again.run.failure === undefined;
+    const left = new Set(again.marks);
+    measuredTests.push({
+      name: one.name,
+      tookMs: again.run.tookMs,
+      steps: run.steps,
+      reached: modules.byFile(marks),
+      reachedOnce: modules.byFile(marks.filter(mutant => !left.has(mutant))),
+    });
   }
   const files = modules.filesOf(generation);
   const hash = hashOf(files, root);
   return { test, hash, files, atImport: modules.byFile(atImport), isRepeatable, tests: measuredTests };
 }
 
+async function measuredRun(test: CollectedTest): Promise<{ marks: readonly number[]; run: TestRun }> {
+  let run: TestRun | undefined;
+  const marks = await measured(async () => {
+    run = await runTest(test);
+  });
+  return { marks, run: run as TestRun };
+}
+
 /** Includes the mutator, whose changes have other positions after a change of it. */
 function hashOf(files: readonly string[], root: string): string {
   const hash = createHash("sha256");
-  const tool = ["mutants.ts", "instrumented.ts"].map(name => join(import.meta.dirname, name));
+  const tool = ["mutants.ts", "instrumented.ts", "measurement.ts"].map(name => join(import.meta.dirname, name));
   for (const path of [...tool, ...files.map(file => resolve(root, file))])
     hash.update(existsSync(path) ? readFileSync(path) : "").update("\0");
   return hash.digest("hex");

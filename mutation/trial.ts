@@ -1,8 +1,9 @@
 /**
  * Tries the mutants of one file, with the tests that reach them.
  *
- * A mutant that runs while modules are imported needs modules of its own. All others share their modules, so one mutant
- * might change the state that the next one finds: the test that kills a mutant must pass without it.
+ * A mutant that runs while modules are imported, or whose result a module keeps, needs modules of its own. All others
+ * share their modules, so one mutant might change the state that the next one finds: the test that kills a mutant must
+ * pass without it.
  */
 import type { CollectedTest } from "./collected-tests.ts";
 import type { Measurement } from "./measurement.ts";
@@ -71,13 +72,16 @@ export class Trials {
       measurement.test === this.#file.replace(/\.ts$/, ".test.ts") ||
       atImportHere.length === this.#modules.sizeOf(this.#file);
     const using = measurement.tests
-      .map(({ tookMs, reached }, number) => ({ number, tookMs, reached: reached[this.#file] }))
+      .map(({ tookMs, reached, reachedOnce }, number) => {
+        const isOnce = reachedOnce[this.#file]?.includes(index) ?? false;
+        return { number, tookMs, isOnce, reached: reached[this.#file] };
+      })
       // A constant has an effect where other code of its file runs, or anywhere if the file has only constants.
       .filter(({ reached }) => (isStatic ? isUser || reached !== undefined : reached?.includes(index)))
       .sort((a, b) => a.tookMs - b.tookMs);
     if (using.length === 0) return [];
     if (!isStatic && isRepeatable)
-      return using.map(({ number, tookMs }) => ({ measurement, tests: [number], isFresh: false, tookMs }));
+      return using.map(({ number, tookMs, isOnce }) => ({ measurement, tests: [number], isFresh: isOnce, tookMs }));
     const tookMs = using.reduce((sum, test) => sum + test.tookMs, 0);
     return [{ measurement, tests: using.map(({ number }) => number), isFresh: true, tookMs }];
   }

@@ -141,6 +141,24 @@ export const isSmall = (size: number): boolean => size < 10;
   assert.deepEqual(survived, ["<=", "11"]);
 });
 
+test("a result that a module keeps hides no mutant", async () => {
+  const source = `const known = new Map<number, number>();
+export function half(size: number): number {
+  const value = known.get(size) ?? size / 2;
+  known.set(size, value);
+  return value;
+}
+`;
+  write("kept.ts", source);
+  write(
+    "kept.test.ts",
+    `import { test } from "node:test"; import { half } from "./kept.ts";
+     test("half", () => { if (half(8) !== 4) throw new Error("no"); });`,
+  );
+  const results = await tried("kept.ts", source, "kept.test.ts");
+  assert.equal(results.find(({ mutant }) => mutant.before === "/")?.outcome, "killed");
+});
+
 test("a test that fails without a change is an error", async () => {
   write("adult.ts", ADULT);
   write("broken.test.ts", `import { test } from "node:test"; test("broken", () => { throw new Error("no"); });`);
