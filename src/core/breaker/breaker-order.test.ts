@@ -257,3 +257,33 @@ test("of two orders to open without replacement the later end counts", () => {
   assert.equal(giveOrder(opened, { ...longer, durationUs: 100 }, 20).operatorCooldown.untilUs, 910);
   assert.equal(giveOrder(opened, { ...longer, durationUs: 1000 }, 20).operatorCooldown.untilUs, 1020);
 });
+
+test("a record without orders has the version 0", () => {
+  const failed = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 900, reopened: 0 }, 1);
+  assert.deepEqual(
+    [undefined, "metadata", "landing"].map(circuit => orderVersion(failed, circuit)),
+    [0, 0, 0],
+  );
+});
+
+test("an order to open one circuit is not covered by a longer one for the host", () => {
+  const host = giveOrder(EMPTY_BREAKER_RECORD, open(900), 10);
+  const both = giveOrder(host, open(100, false, "landing"), 20);
+  assert.equal(both.circuits["landing"]?.order?.untilUs, 120);
+});
+
+test("of two orders to open with the same end the first keeps its reason", () => {
+  const first = giveOrder(EMPTY_BREAKER_RECORD, open(900), 10);
+  const second = giveOrder(first, { kind: "open", durationUs: 890, reason: "other" }, 20);
+  assert.equal(second.operatorCooldown.reason, "cli-open:x");
+});
+
+test("a circuit in a record of an older version was opened at its last change, unless an operator half-opened it", () => {
+  const circuit = { serial: 200, isClosed: false, untilUs: 900, reopened: 0, probes: [] };
+  const isOpenAfterLateClose = (known: object) => {
+    const record: BreakerRecord = { ...EMPTY_BREAKER_RECORD, circuits: { metadata: { ...circuit, ...known } } };
+    return giveOrder(record, { kind: "close", circuit: "metadata" }, 960, 150).circuits["metadata"]?.isClosed === false;
+  };
+  assert.equal(isOpenAfterLateClose({}), true);
+  assert.equal(isOpenAfterLateClose({ epoch: 100 }), false);
+});

@@ -249,3 +249,11 @@ test("a success leaves a rolling window in which every failure reached the host,
   const unreached = countRecentFailure(EMPTY_BREAKER_RECORD, { processId: "a", isUnreached: true }, WINDOW, 1);
   assert.deepEqual(withoutUnreached(unreached), EMPTY_BREAKER_RECORD);
 });
+
+test("a cooldown of the rolling window that ends at the instant of the report only clears the failures", () => {
+  const record = [1, 2, 3, 4].reduce(
+    (at, s) => countRecentFailure(at, { processId: "a", isUnreached: false }, WINDOW, 34 * S, s * S),
+    EMPTY_BREAKER_RECORD,
+  );
+  assert.deepEqual(record, EMPTY_BREAKER_RECORD);
+});
