@@ -1,6 +1,6 @@
 /** Which mutants each test of a file reaches, measured without a change and kept in `node_modules/.cache/mutation`. */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { CollectedTest } from "./collected-tests.ts";
 import { runTest, type TestRun } from "./run-test.ts";
@@ -44,7 +44,10 @@ export async function measurementOf(test: string, root: string, modules: TrialMo
   }
   const measurement = await measure(test, root, modules);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path, JSON.stringify(measurement));
+  // Another process may read it now.
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, JSON.stringify(measurement));
+  renameSync(draft, path);
   return measurement;
 }
 
