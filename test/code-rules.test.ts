@@ -185,4 +185,6 @@ test("an invalid changelog is reported", () => {
   assert.equal(changelogProblems("# Changelog\n\n## 0.1.0 - 2026-11-15\n").length, 1);
   assert.equal(changelogProblems("## Unreleased\n\n### Improvements\n").length, 1);
   assert.equal(changelogProblems("## Unreleased\n\n## next\n").length, 1);
+  assert.equal(changelogProblems("## Unreleased\n\n- One. Two. Three. Four.\n").length, 1);
+  assert.equal(changelogProblems(`## Unreleased\n\n${"- x\n".repeat(300)}`).length, 1);
 });

@@ -1,5 +1,7 @@
 /** The rules of the code, each a pure function from one source file to its problems. */
 
+import { sentencesOf } from "./sentences.ts";
+
 export interface SourceFile {
   /** Relative to the root of the project, with forward slashes: `src/core/limits/rate.ts`. */
   readonly path: string;
@@ -118,7 +120,11 @@ export function repeatedTypes(files: readonly SourceFile[]): readonly string[] {
   return [...declaredIn].filter(([, paths]) => paths.length > 1).map(([name, paths]) => `${name}: ${paths.join(", ")}`);
 }
 
-/** Problems of a changelog: Unreleased comes first, sections are known, versions are dated. */
+/** So that a version can be read in five minutes. */
+const MAX_VERSION_LINES = 300;
+const MAX_ENTRY_SENTENCES = 3;
+
+/** Problems of a changelog: Unreleased comes first, sections are known, versions are dated, versions and entries are short. */
 export function changelogProblems(text: string): readonly string[] {
   const problems: string[] = [];
   const versions = [...text.matchAll(/^## (.*)$/gm)].map(([, title = ""]) => title);
@@ -127,9 +133,19 @@ export function changelogProblems(text: string): readonly string[] {
     if (!/^\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}$/.test(title))
       problems.push(`"## ${title}" is not "## x.y.z - yyyy-mm-dd"`);
   }
-  const sections = ["Safety and performance", "Added", "Changed", "Deprecated", "Removed", "Fixed"];
+  const sections = ["Before you update", "Renamed and removed", "Added", "Changed", "Deprecated", "Fixed"];
   for (const [, title = ""] of text.matchAll(/^### (.*)$/gm)) {
     if (!sections.includes(title)) problems.push(`unknown section "### ${title}"; expected ${sections.join(", ")}`);
+  }
+  for (const version of text.split(/^(?=## )/m)) {
+    const lines = version.trimEnd().split("\n");
+    if (lines.length > MAX_VERSION_LINES)
+      problems.push(`${lines[0]} has ${lines.length} lines, at most ${MAX_VERSION_LINES}: merge entries of one cause`);
+  }
+  for (const [entry] of text.matchAll(/^- .*$/gm)) {
+    const count = sentencesOf(entry).length;
+    if (count > MAX_ENTRY_SENTENCES)
+      problems.push(`an entry has ${count} sentences, at most ${MAX_ENTRY_SENTENCES}: ${entry}`);
   }
   return problems;
 }

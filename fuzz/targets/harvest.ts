@@ -25,7 +25,7 @@ const LISTS: Readonly<Record<InputFormat, { readonly seed: string; readonly word
   },
   bibtex: {
     seed: '@article{k, doi = {10.1234/abc}, title = "a {B} c", year = 2020 }',
-    words: ["@", "{", "}", "=", '"', "#", "%"],
+    words: ["@", "{", "}", "=", '"', "#", "%", "\\'", "\\emph", "~", "$"],
   },
   ris: {
     seed: "TY  - JOUR\nDO  - 10.1234/abc\nTI  - a\n  b\nER  - \n\nPT J\nDI 10.1/x\nER\n",

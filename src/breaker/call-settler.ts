@@ -98,7 +98,7 @@ export class CallSettler implements PermitOwner {
 
   #succeedAt({ holder, generation }: PassedCircuit, number: number): void {
     if (holder.hasSharedFailures && holder.generation === generation) {
-      // Reset at once, so that one success is recorded. If peers count further failures, their record sets it again.
+      // Reset at once, so that only one success is recorded. The next record with failures sets `hasSharedFailures` again.
       holder.hasSharedFailures = false;
       this.#deps.record({ kind: "success", origin: "local", blocker: holder });
     }
@@ -157,7 +157,7 @@ export class CallSettler implements PermitOwner {
     const wasClosed = holder.isClosed;
     const isCurrent = holder.generation === generation;
     holder.fail(generation, policy, nowUs, this.#deps.random(), failure);
-    // A trial call that reached the host and failed has opened the circuit for all processes: its failure is not shared.
+    // The failure of a trial call that reached the host is not shared: the circuit has opened again.
     if (!isCurrent || !(wasClosed || failure.isUnreached)) return;
     // The record of a circuit that is open for all processes has no failures.
     holder.hasSharedFailures = holder.isClosed || holder.isLocalOnly;
@@ -175,7 +175,7 @@ export class CallSettler implements PermitOwner {
   }
 }
 
-/** Reports without a permit may outnumber the permits. */
+/** Never below 0: some reports have no permit. */
 function endPermit({ host, cooldownHost }: Pick<IssuedCall, "host" | "cooldownHost">): void {
   host.permits = Math.max(0, host.permits - 1);
   if (cooldownHost !== host) cooldownHost.permits = Math.max(0, cooldownHost.permits - 1);

@@ -58,7 +58,7 @@ export interface IssuedCall {
   readonly rampUps: readonly RampUp[];
 }
 
-/** Applies the end of a call to its host and its circuits. */
+/** Applies the progress of a call to its host and its circuits. */
 export interface PermitOwner {
   settle(call: IssuedCall, result: CallResult): void;
   responseBegan(call: IssuedCall): void;

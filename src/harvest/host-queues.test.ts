@@ -30,6 +30,17 @@ test("a refused task is taken first at its time, and delays no other host", () =
   assert.equal(queues.take(1500)?.task, "a2");
 });
 
+test("of several refusals the earliest time counts: the later tasks were to wait for the first one", () => {
+  const queues = new HostQueues<string>();
+  queues.requeue("a2", "a", 1_024_000, 0);
+  queues.requeue("a1", "a", 621_000, 1000);
+  queues.requeue("a0", "a", 1000, 1000);
+  assert.equal(queues.take(620_999), undefined);
+  assert.equal(queues.take(621_000)?.task, "a0");
+  queues.requeue("a0", "a", 2_000_000, 621_500);
+  assert.equal(queues.nextUs(), 2_000_000, "a later refusal counts, and not the pause after the task was taken");
+});
+
 test("a queue without a free slot waits for slotFreed, or until its time", () => {
   const queues = new HostQueues<string>();
   queues.requeueUntilSlot("a1", "a", 250, 0);
@@ -39,6 +50,22 @@ test("a queue without a free slot waits for slotFreed, or until its time", () =>
   queues.requeueUntilSlot("b1", "b", 350, 100);
   assert.equal(queues.nextUs(), 350);
   assert.equal(queues.take(350)?.task, "b1");
+});
+
+test("a batch that empties its queue ends the linger, so that the next batch waits as long as the first", () => {
+  const queues = new HostQueues<string>();
+  queues.linger("a", 100, 2, 0);
+  for (const task of ["a1", "a2"]) queues.add(task, "a", 0, 0);
+  assert.equal(queues.take(0)?.task, "a1");
+  assert.deepEqual(
+    queues.takeMore("a", 9, () => true),
+    ["a2"],
+  );
+  queues.linger("a", 150, 2, 50);
+  queues.add("a3", "a", 50, 50);
+  assert.equal(queues.nextUs(), 150);
+  assert.equal(queues.take(149), undefined);
+  assert.equal(queues.take(150)?.task, "a3");
 });
 
 test("slotFreed does not change a queue that waits for a time", () => {

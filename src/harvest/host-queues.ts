@@ -18,15 +18,17 @@ interface HostQueue<Task> {
   /** While fewer than this many tasks wait, none is taken before `lingerUntilUs`: one request may serve several tasks. */
   fullAt: number;
   lingerUntilUs: number;
-  /** No task is taken before this time. */
+  /** No task is taken before this time: the last one was taken just before. */
   notBeforeUs: number;
+  /** The hub has refused tasks: none is taken before this time. */
+  refusedUntilUs: number;
   /**
    * Every slot of the host is in use: no task is taken before this time, or before `slotFreed`. The time at which a slot
    * becomes free is not known.
    */
   slotWaitUntilUs: number;
   /**
-   * The hub has refused a task. Until the queue is empty, at most one task is taken per `SPACING_US`, so that the others
+   * The hub has refused a task. Until the queue is deleted, at most one task is taken per `SPACING_US`, so that the others
    * are not refused too.
    */
   isSpaced: boolean;
@@ -35,7 +37,7 @@ interface HostQueue<Task> {
 export interface WaitingTasks {
   readonly queue: string;
   readonly waiting: number;
-  /** When the first of these tasks may start. */
+  /** When the first of these tasks may start, apart from lingering. */
   readonly notBeforeUs: number;
 }
 
@@ -43,8 +45,8 @@ export interface WaitingTasks {
 const SPACING_US = 1000;
 
 /**
- * Decides which task starts next. Each host and role has a queue; the queue that has been ready the longest goes first,
- * so that hosts take turns and a slow host delays no other. A queue exists while it has tasks or is not ready yet.
+ * Decides which task starts next. Each host and role has a queue; of the ready queues, the one with the earliest
+ * `notBeforeUs` goes first, so that hosts take turns and a slow host delays no other. A queue exists while it has tasks or is not ready yet.
  *
  * Rates are not decided here: the hub's gate grants or refuses a request, and a refusal says when to try again.
  */
@@ -90,7 +92,7 @@ export class HostQueues<Task> {
     if (queue.lingerUntilUs <= nowUs) queue.lingerUntilUs = untilUs;
   }
 
-  /** Whether every task waits for further tasks of its queue. Then no task starts, and none can add a further one. */
+  /** Whether every task waits for further tasks of its queue. If none is in flight either, no further one can come. */
   isOnlyLingering(nowUs: number): boolean {
     for (const queue of this.#queues.values()) {
       const { tasks, delayed, fullAt, lingerUntilUs } = queue;
@@ -117,13 +119,19 @@ export class HostQueues<Task> {
     });
     queue.tasks.splice(0, queue.tasks.length, ...kept);
     this.#size -= taken.length;
+    endLingerIfEmpty(queue);
     return taken;
   }
 
-  /** Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. */
+  /**
+   * Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. If it waits already, the
+   * earlier time counts: tasks that are refused at the same time wait for each other, and only the first one for the host.
+   */
   requeue(task: Task, queueName: string, notBeforeUs: number, nowUs: number): void {
     const queue = this.#putBack(task, queueName, nowUs);
-    queue.notBeforeUs = Math.max(queue.notBeforeUs, notBeforeUs);
+    const isRefused = queue.refusedUntilUs > nowUs;
+    if (notBeforeUs > nowUs)
+      queue.refusedUntilUs = isRefused ? Math.min(queue.refusedUntilUs, notBeforeUs) : notBeforeUs;
   }
 
   /** Like `requeue`, for a host without a free slot: the queue waits for `slotFreed`, at the latest until `untilUs`. */
@@ -147,7 +155,7 @@ export class HostQueues<Task> {
         continue;
       }
       if (readyUs(queue) > nowUs) continue;
-      if (best === undefined || queue.notBeforeUs < best.notBeforeUs) best = queue;
+      if (best === undefined || startUs(queue) < startUs(best)) best = queue;
     }
     const task = best?.tasks.shift();
     if (best === undefined || task === undefined) return undefined;
@@ -155,7 +163,7 @@ export class HostQueues<Task> {
     // The queue moves behind all others that are ready.
     best.notBeforeUs = best.isSpaced ? nowUs + SPACING_US : nowUs;
     best.slotWaitUntilUs = 0;
-    if (best.tasks.length === 0) best.lingerUntilUs = 0;
+    endLingerIfEmpty(best);
     this.#queues.delete(best.name);
     this.#queues.set(best.name, best);
     return { task, queue: best.name };
@@ -213,6 +221,7 @@ export class HostQueues<Task> {
         fullAt: 0,
         lingerUntilUs: 0,
         notBeforeUs: nowUs,
+        refusedUntilUs: 0,
         slotWaitUntilUs: 0,
         isSpaced: false,
       };
@@ -222,11 +231,21 @@ export class HostQueues<Task> {
   }
 }
 
+/** The tasks that are added later wait for as long as these did. */
+function endLingerIfEmpty(queue: HostQueue<unknown>): void {
+  if (queue.tasks.length === 0) queue.lingerUntilUs = 0;
+}
+
 function readyUs(queue: HostQueue<unknown>): number {
   const blockedUs = blockedUntilUs(queue);
   return queue.tasks.length >= queue.fullAt ? blockedUs : Math.max(blockedUs, queue.lingerUntilUs);
 }
 
-function blockedUntilUs({ notBeforeUs, slotWaitUntilUs }: HostQueue<unknown>): number {
-  return Math.max(notBeforeUs, slotWaitUntilUs);
+function blockedUntilUs(queue: HostQueue<unknown>): number {
+  return Math.max(startUs(queue), queue.slotWaitUntilUs);
+}
+
+/** Since when the queue is ready, or from when it will be, if there are slots. */
+function startUs({ notBeforeUs, refusedUntilUs }: HostQueue<unknown>): number {
+  return Math.max(notBeforeUs, refusedUntilUs);
 }

@@ -71,7 +71,7 @@ export class PendingSteps {
     return this.#steps.every(({ waitsFor }) => waitsFor !== undefined);
   }
 
-  /** What the steps wait for, each once: the open circuits and why they are open. */
+  /** The messages of what the steps wait for, each once. */
   get blockers(): readonly string[] {
     return [...new Set(this.#steps.map(({ waitMessage }) => waitMessage).filter(message => message !== undefined))];
   }

@@ -13,7 +13,7 @@ import type { LoadedPolicy } from "../policy/load.ts";
 import { checkOrderOptions } from "./check-options.ts";
 import { circuitTargetOf, hubTargetOf } from "./hub-target.ts";
 
-/** The end of the error of `hub.limits.set` for looser limits. */
+/** Last part of the error message of `hub.limits.set` for looser limits. */
 export const SET_FORCE_HINT = "pass force to set it anyway";
 
 /** The options of `hub.limits.hold`. */

@@ -22,7 +22,7 @@ export interface LimitCommandOptions {
   readonly time: Time;
   /** How long to wait until the processes have applied the order. */
   readonly timeoutMs: number;
-  /** The end of the error for looser limits: how the operator can set them anyway. */
+  /** Last part of the error message for looser limits: how to set them anyway. */
   readonly hint: string;
 }
 
@@ -63,7 +63,7 @@ export async function giveLimitOrder(
   const policies = new Map(
     running.flatMap(({ policy: own, processes }) => processes.map(each => [each.processId, own])),
   );
-  // Processes report whether circuits are in shadow mode. For rates, the shadow mode of their limits counts instead.
+  // Acknowledgements report shadow mode of circuits. For this order the shadow mode of the limits counts.
   const acknowledgements = found.map(({ process, effect }) => {
     const isShadow = effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
     return { process, effect: effect === "silent" ? effect : isShadow ? ("shadow" as const) : ("applied" as const) };

@@ -262,6 +262,9 @@ test("a file whose name claims N-Triples or N-Quads must be that, not only Turtl
     await verdict("<http://a/g> { <http://a/x> <http://a/p> 1 }", { claim: "turtle" }),
     /^broken: invalid turtle: line 1: /,
   );
+  // Cut off in its first statement, it is broken, and fetched again, for each claim of the family.
+  for (const claim of ["turtle", "trig", "n-triples", "n-quads"] as const)
+    assert.match(await verdict("<http://a/x> <http://a/p", { claim }), /^broken: /, claim);
   // The claim says nothing about other families of formats.
   assert.equal(await verdict(RDF, { claim: "turtle" }), "rdf-xml");
 });

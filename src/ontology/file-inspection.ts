@@ -46,7 +46,7 @@ export type Inspection =
       readonly format: OntologyFileFormat;
       readonly version: FileVersion | undefined;
       readonly checks: FileChecks;
-      /** Null unless the whole file was parsed. */
+      /** Null unless the whole file was parsed, and with `checks.note`. */
       readonly facts: OntologyFacts | null;
     }
   /** Not an ontology. Fetching it again would not help. */
@@ -85,7 +85,7 @@ interface Attempt {
   readonly isEmpty: boolean;
 }
 
-/** Checks an unpacked file as deeply as `depth` says. Throws only for disk errors and aborts. */
+/** Checks an unpacked file as deeply as `depth` says. Throws only for disk errors, aborts and errors of the callbacks. */
 export async function inspectFile(
   path: string,
   depth: CheckDepth,
@@ -105,7 +105,7 @@ export async function inspectFile(
   const stored = options.storedFormat && PARSER_OF_FORMAT[options.storedFormat];
   const guessed: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
   const parsers = stored === undefined ? guessed : [stored];
-  // Statements cannot be taken back, so they are passed on when only one parser is left.
+  // Statements cannot be taken back, so several parsers are first tried without `onStatement`.
   const isTrial = parsers.length > 1 && options.onStatement !== undefined;
   const trialOptions = isTrial ? { ...options, onStatement: undefined, onChunk: undefined } : options;
   const failed: Attempt[] = [];
@@ -134,7 +134,7 @@ export async function inspectFile(
     best.parser.statements > 0 ||
     parsers[0] === "xml" ||
     parsers[0] === "json" ||
-    !isFallback(parsers);
+    !isFallback(parsers, options.claim);
   if (isKnownFormat) return broken(best.parser.format, problem);
   return wrongContent("text", `file is ${describeWrongContent("text")} (${problem})`);
 }
@@ -157,9 +157,9 @@ function progressOf({ parser }: Attempt): number {
   return parser.statements + (parser.format === undefined ? 0 : 0.5);
 }
 
-/** Whether nothing in the file suggested a format. The TriG parser, which also reads Turtle, was then tried first. */
-function isFallback([first]: readonly ParserName[]): boolean {
-  return first === "trig";
+/** Whether the TriG parser, which also reads Turtle, was tried first without a claim: mostly nothing suggested a format. */
+function isFallback([first]: readonly ParserName[], claim: OntologyFileFormat | undefined): boolean {
+  return first === "trig" && claim === undefined;
 }
 
 /** The result for a file that a parser has accepted. */

@@ -50,7 +50,7 @@ export interface HostBreakerOptions extends CircuitOptions {
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
-   * all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An
+   * all: one set of circuits and cooldowns for all calls; partition: one for each partition that a call names. An
    * operator's command for the host applies to all of them. @default inherited; otherwise all
    */
   readonly per?: "all" | "partition" | undefined;
@@ -104,12 +104,12 @@ export interface HalfOpenOptions {
 export interface BreakerDefaults extends CircuitOptions {
   /**
    * Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset
-   * timeout is limited by this value and by that of defaults. @default inherited; otherwise 900
+   * timeout is limited by this value too. @default 900
    */
   readonly retry_after_cap_s?: number | undefined;
   /**
-   * all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An
-   * operator's command for the host applies to all of them. @default inherited; otherwise all
+   * all: one set of circuits and cooldowns for all calls; partition: one for each partition that a call names. An
+   * operator's command for the host applies to all of them. @default all
    */
   readonly per?: "all" | "partition" | undefined;
   /** Which HTTP statuses are failures. @default built-in lists */
@@ -164,12 +164,15 @@ export interface AdaptiveResetOptions {
   readonly enabled?: boolean | undefined;
 }
 
-/** How traffic resumes after a cooldown: with the trial calls of the role, then with twice as many each time. */
+/**
+ * How traffic resumes after a cooldown: first the trial calls of the role, then twice as many each time all of them were
+ * answered.
+ */
 export interface RampUpOptions {
   /** Whether calls are held back after a cooldown. @default true */
   readonly enabled?: boolean | undefined;
   /**
-   * When this many calls of a role wait for an answer at once, no call is held back any more, 1 to 1000000. @default 64
+   * When this many calls of a role may wait at once, no call is held back any more, 1 to 1000000. @default 64
    */
   readonly max_calls?: number | undefined;
 }
@@ -206,8 +209,8 @@ export interface BreakersOptions {
   /** Settings of all breakers together. @default built-in settings */
   readonly advanced?: AdvancedBreakerOptions | undefined;
   /**
-   * Breakers by host. An entry holds for every port of the host, except ports that the policy lists with the host. A listed host of a
-   * service has circuits of its own. @default none
+   * Breakers by host. An entry holds for every port of the host, except ports that the policy names as `host:port`. A
+   * listed host of a service has circuits of its own. @default none
    */
   readonly hosts?: Readonly<Record<string, HostBreakerOptions>> | undefined;
   /**

@@ -49,18 +49,11 @@ const rolesSchema = s.object({
   artifact: circuitSchema.optional().describe("Circuit of requests for files. Default: inherited"),
 });
 const ROLES_TEXT = "Numbers by role; a role wins over the numbers of its host. Default: none";
-const retryAfterCapSchema = seconds
-  .optional()
-  .describe(
-    "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset timeout is limited by this value and by that of defaults. Default: inherited; otherwise 900",
-  );
-
-const perSchema = s
-  .oneOf("all", "partition")
-  .optional()
-  .describe(
-    "all: one set of circuits and cooldowns for all calls; partition: one for each partition that calls name. An operator's command for the host applies to all of them. Default: inherited; otherwise all",
-  );
+const CAP_TEXT =
+  "Longest cooldown that a Retry-After can cause, in seconds, above 0 and at most 31 days. A growing reset timeout is limited by this value";
+const PER_TEXT =
+  "all: one set of circuits and cooldowns for all calls; partition: one for each partition that a call names. An operator's command for the host applies to all of them.";
+const perSchema = s.oneOf("all", "partition").optional();
 
 const throttlesSchema = s
   .list(
@@ -144,8 +137,8 @@ const halfOpenSchema = s.object({
 
 const defaultsSchema = s.object({
   ...circuit,
-  retry_after_cap_s: retryAfterCapSchema,
-  per: perSchema,
+  retry_after_cap_s: seconds.optional().describe(`${CAP_TEXT} too. Default: 900`),
+  per: perSchema.describe(`${PER_TEXT} Default: all`),
   throttles: throttlesSchema,
   classify: classifySchema.default({}).describe("Which HTTP statuses are failures. Default: built-in lists"),
   roles: rolesSchema.default({}).describe(ROLES_TEXT),
@@ -225,7 +218,7 @@ const advancedSchema = s.object({
       max_calls: count
         .default(ramp_up.max_calls)
         .describe(
-          "When this many calls of a role wait for an answer at once, no call is held back any more, 1 to 1000000. Default: 64",
+          "When this many calls of a role may wait at once, no call is held back any more, 1 to 1000000. Default: 64",
         ),
     })
     .default({})
@@ -234,8 +227,10 @@ const advancedSchema = s.object({
 
 const hostSchema = s.object({
   ...circuit,
-  retry_after_cap_s: retryAfterCapSchema,
-  per: perSchema,
+  retry_after_cap_s: seconds
+    .optional()
+    .describe(`${CAP_TEXT} and by that of defaults. Default: inherited; otherwise 900`),
+  per: perSchema.describe(`${PER_TEXT} Default: inherited; otherwise all`),
   mode: modeSchema,
   throttles: throttlesSchema,
   roles: rolesSchema.optional().describe(ROLES_TEXT),
@@ -255,7 +250,7 @@ export const breakersSchema = s.object({
     .map(hostNameSchema, hostSchema)
     .default({})
     .describe(
-      "Breakers by host. An entry holds for every port of the host, except ports that the policy lists with the host. A listed host of a service has circuits of its own. Default: none",
+      "Breakers by host. An entry holds for every port of the host, except ports that the policy names as `host:port`. A listed host of a service has circuits of its own. Default: none",
     ),
   services: s
     .map(s.string().min(1), hostSchema)

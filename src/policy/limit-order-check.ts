@@ -118,7 +118,7 @@ export function isShadowTarget(policy: LoadedPolicy, targets: readonly LimitTarg
 /**
  * The roles that keep a limit of the policy, because it is stricter than an ordered one. Throws a RangeError if all roles
  * do so.
- * @param hint the end of the error message: how to give the order anyway
+ * @param hint last part of the error message: how to give the order anyway
  */
 export function checkWithinPolicy(
   policy: LoadedPolicy,

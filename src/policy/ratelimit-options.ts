@@ -49,7 +49,7 @@ export interface RoleLimits extends BudgetLimits {
    */
   readonly cost_headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * all: one budget for all calls; partition: one budget for each partition that calls name, below the common total.
+   * all: one budget for all calls; partition: one budget for each partition that a call names, below the common total.
    * Calls without a partition share one budget. @default inherited; otherwise all
    */
   readonly per?: "all" | "partition" | undefined;
@@ -170,7 +170,7 @@ export interface RatelimitsOptions {
   readonly mode?: "enforce" | "shadow" | undefined;
   /** Limits of hosts that are not listed, and of fields that a host does not set. @default built-in limits */
   readonly defaults?: LimitsByRole | undefined;
-  /** Limits by host. An entry holds for every port of the host, except ports that the policy lists with the host. @default none */
+  /** Limits by host. An entry holds for every port of the host, except ports that the policy names as `host:port`. @default none */
   readonly hosts?: Readonly<Record<string, HostLimits>> | undefined;
   /** Hosts, suffixes and paths that share one budget, by the name of the service. @default none */
   readonly services?: Readonly<Record<string, ServiceLimits>> | undefined;

@@ -105,7 +105,7 @@ const roleSchema = s.object({
     .oneOf("all", "partition")
     .optional()
     .describe(
-      "all: one budget for all calls; partition: one budget for each partition that calls name, below the common total. Calls without a partition share one budget. Default: inherited; otherwise all",
+      "all: one budget for all calls; partition: one budget for each partition that a call names, below the common total. Calls without a partition share one budget. Default: inherited; otherwise all",
     ),
   mode: modeSchema,
 });
@@ -265,7 +265,7 @@ export const ratelimitsSchema = s.object({
     .map(hostNameSchema, s.object({ with: withSchema, aimd: adaptsSchema, ...host }))
     .default({})
     .describe(
-      "Limits by host. An entry holds for every port of the host, except ports that the policy lists with the host. Default: none",
+      "Limits by host. An entry holds for every port of the host, except ports that the policy names as `host:port`. Default: none",
     ),
   services: servicesSchema
     .default({})

@@ -27,7 +27,7 @@ export interface Envelope {
 export type TelemetryEvent = EventBody & Envelope;
 /** The name of an event. */
 export type EventType = EventBody["event_type"];
-/** The members of the union with this type. A member may have several types. */
+/** The members of `Union` whose `event_type` can be `Type`. */
 export type EventBodyOf<Type extends EventType, Union = EventBody> = Union extends { readonly event_type: infer Types }
   ? Type extends Types
     ? Union

@@ -133,7 +133,10 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     await assertComplete(fleet);
     const idle = await start(["worker", ...MACHINE]).ended;
     assert.deepEqual([idle.code, idle.stdout], [0, ""]);
-    assert.match(idle.stderr, /^No run of postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=\w+ has works to do\.\n$/);
+    assert.match(
+      idle.stderr,
+      /^No run of postgres:\/\/127\.0\.0\.1:\d+\/postgres\?schema=\w+ has works for a worker\.\n$/,
+    );
   });
 
   test("a worker that was suspended for longer than its lease stores nothing, and joins again", async t => {

@@ -254,7 +254,7 @@ test("prune that waits for a pull keeps the version that this pull has locked", 
     },
   });
   assert.equal(exitCode, 0);
-  assert.deepEqual(messages, ["x: another process is fetching it; waiting\n"]);
+  assert.deepEqual(messages, ["x: another process has its lock; waiting\n"]);
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-02"]);
 });
 

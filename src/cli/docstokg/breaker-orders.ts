@@ -93,7 +93,10 @@ async function giveOrder(text: string, read: () => CircuitRequest, flags: Flags,
   return acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
-/** A resolver that is open still refuses calls. Empty if the store fails: the order is given, and its result is printed. */
+/**
+ * The other resolvers that are not closed: they may refuse calls. Empty if the store fails, because the order is given
+ * already.
+ */
 export async function otherOpenResolvers(
   operator: Pick<Operator, "hosts">,
   closed: string,

@@ -64,8 +64,8 @@ function outcomeLines(outcome: OrderOutcome, io: Io): readonly string[] {
   text.push(...effectLines(outcome));
   if (others.length > 0) text.push(`Changed too: ${others.map(targetName).join(", ")}.`);
   for (const { status } of [given, ...givenToOthers]) text.push(...cooldownLines(target, status));
-  for (const { kind, name } of stillOpen)
-    text.push(`Still open: ${kind} ${name}. To close it: docstokg breaker close ${targetArgument(kind, name)}`);
+  for (const { kind, name, state: other } of stillOpen)
+    text.push(`Still ${other}: ${kind} ${name}. To close it: docstokg breaker close ${targetArgument(kind, name)}`);
   return text;
 }
 

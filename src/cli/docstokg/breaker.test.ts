@@ -143,6 +143,8 @@ test("one role or one resolver can be opened, and closing a host names a resolve
     await breaker("close", "a.example"),
     /^circuit of a\.example: closed\n.*\nStill open: resolver crossref\. To close it: docstokg breaker close resolver:crossref\n$/,
   );
+  await breaker("half-open", "crossref");
+  assert.match(await breaker("close", "a.example"), /\nStill half_open: resolver crossref\. To close it: /);
   assert.match(await breaker("close", "resolver:crossref"), /^circuit of resolver crossref: closed\n/);
   await breaker("open", "a.example", "--for", "60s");
   assert.match(

@@ -11,7 +11,7 @@ import { addRunFlags, runSettingsOf } from "./run-settings.ts";
 import { exitCodeOf, printSummary } from "./run-summary.ts";
 import { joinableSettings } from "./shared-settings.ts";
 
-/** `docstokg retry`: continues the works of an earlier run. */
+/** `docstokg retry`: continues unfinished works of earlier runs. */
 export const retry: CommandModule = {
   configure: command => {
     command

@@ -45,13 +45,13 @@ export const worker: CommandModule = {
   },
 };
 
-/** Joins one run after the other, until Ctrl-C. The exit code is the worst one of them. */
+/** Joins runs until none is left, with `--stay` until Ctrl-C. The exit code is the worst of theirs. */
 export async function workOn(manifest: Manifest, flags: Flags, io: Io): Promise<ExitCode> {
   const interrupt = new AbortController();
   const { signal } = interrupt;
   const stopListening = io.onInterrupt?.(() => {
     interrupt.abort();
-    // Looking for a run is repeated for minutes while the server is away. A run has a connection of its own.
+    // Ends the search for a run, which is retried for minutes while the server is away. A run has its own connection.
     manifest.stopWaiting();
   });
   try {
@@ -67,14 +67,14 @@ async function joinRuns(manifest: Manifest, flags: Flags, io: Io, signal: AbortS
     const next = await nextRun(manifest, flags["stay"] === true, signal);
     if (signal.aborted) return ExitCode.interrupted;
     if (next === undefined) {
-      if (runs === 0) io.stderr.write(`No run of ${manifest.name} has works to do.\n`);
+      if (runs === 0) io.stderr.write(`No run of ${manifest.name} has works for a worker.\n`);
       return exitCode;
     }
     try {
       const code = await joinRun(next, flags, io, signal);
       exitCode = Math.max(exitCode, code) as ExitCode;
     } catch (error) {
-      // Its works are given back; the worker continues with a new lease.
+      // The works of this worker were given back. It joins again with a new lease.
       if (!(error instanceof LeaseLostError)) throw error;
       io.stderr.write(`${error.message}\n`);
     }
@@ -120,7 +120,7 @@ async function checkStore(policy: ReturnType<typeof parseSettings>["policy"], fl
   );
 }
 
-/** The next run with works to do; undefined if there is none or the signal is aborted. */
+/** The next run that this worker can join; undefined if there is none or the signal is aborted. */
 async function nextRun(
   manifest: Manifest,
   isStaying: boolean,
@@ -134,7 +134,7 @@ async function nextRun(
   }
 }
 
-/** The next run with works to do, now or later; undefined if the signal is aborted. */
+/** The next run that this worker can join, now or later; undefined if the signal is aborted. */
 async function awaitRun(manifest: Manifest, signal: AbortSignal): Promise<UnfinishedRun | undefined> {
   let changed = Promise.withResolvers<void>();
   const wake = () => changed.resolve();

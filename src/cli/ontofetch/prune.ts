@@ -39,7 +39,7 @@ export const prune: CommandModule = {
       // A pull that runs now must not report a version as current while it is removed.
       await using _lock = await FileLock.acquire(store.work.lockPath(id), {
         time: systemTime,
-        onWait: () => io.stderr.write(`${id}: another process is fetching it; waiting\n`),
+        onWait: () => io.stderr.write(`${id}: another process has its lock; waiting\n`),
       });
       // Read after the wait: the pull may have locked another version.
       const lock = await readLock(settings.lockfile);

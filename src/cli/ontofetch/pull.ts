@@ -45,7 +45,7 @@ export const pull: CommandModule = {
         },
         onWait: id => {
           progress.clear();
-          io.stderr.write(`${id}: another process is fetching it; waiting\n`);
+          io.stderr.write(`${id}: another process has its lock; waiting\n`);
         },
       });
       reloader.start({

@@ -34,7 +34,7 @@ export interface ReportedUnits {
 
 /** The units that a process can lease. */
 export interface UnitOffer {
-  /** Units that it may lease now; 0 if there are too few, or if it is the turn of others. */
+  /** Units that it may lease for use now; 0 if there are too few, or if it is the turn of others. */
   readonly units: number;
   /** From when it may use `least` units that it leases now; undefined if that cannot be known. */
   readonly usableUs: number | undefined;
@@ -324,9 +324,9 @@ export class SharedBudget {
   }
 
   /**
-   * Free units of all windows. With `aheadUs`, a window whose units are all of this process also has those that become
-   * free within that time. The process itself keeps to the window, by its own clock and its own log, so it needs no reply
-   * of the store at each of these instants.
+   * Free units over all windows. With `aheadUs`, a window that counts no units of others has more: those its limit allows
+   * in that time. The process applies it by its own clock and its own log, so it needs no reply of the store at each of
+   * these instants.
    */
   #freeUnits(processId: string, aheadUs: number, nowUs: number): number {
     const othersUs = this.#othersUsOf(processId);
@@ -340,9 +340,9 @@ export class SharedBudget {
   }
 
   /**
-   * Whether it is known when the process and all before it may use their units, and that is within `aheadUs`. Then the
-   * process gets the first of these units, although others are before it: each of them gets one when it asks. So a
-   * process that asks a little before its turn need not ask again, and one that asks late delays no other.
+   * Whether the units of this process and of all before it in the queue are known to be usable within `aheadUs`. Then it
+   * gets the first of them. Each of the others gets its units when it asks. So a process that asks a little before its turn
+   * need not ask again, and one that asks late delays no other.
    */
   #hasUnitsForAll(unitsBefore: number, least: number, aheadUs: number, nowUs: number): boolean {
     const { pending } = this.#log;

@@ -1,9 +1,11 @@
 /** The entries of a BibTeX file, one at a time. */
+import { latexIdentifier, latexText } from "./latex-text.ts";
+import { isIdColumn } from "./record-columns.ts";
 
 export interface BibtexEntry {
   /** The line of its `@`, from 1. */
   readonly line: number;
-  /** Fields by their names in lower case, without braces and markup. */
+  /** Fields by their names in lower case, as plain text. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -30,6 +32,8 @@ export async function* bibtexEntries(
     rest = rest.slice(chars);
     droppedChars += chars;
   };
+  const unclosed = (isEnd: boolean) =>
+    isEnd ? "entry without a closing brace" : `entry has no closing brace within ${charsMax} characters`;
   function* complete(isEnd: boolean): Generator<BibtexEntry | BibtexProblem> {
     let closings: { readonly ends: Int32Array; readonly droppedChars: number } | undefined;
     // After an entry without an end, the ends of all brackets are computed once: a search for each takes quadratic time.
@@ -59,10 +63,7 @@ export async function* bibtexEntries(
         return;
       }
       if (end === undefined || end > charsMax) {
-        yield {
-          line,
-          message: end === undefined ? "entry without a closing brace" : `entry has more than ${charsMax} characters`,
-        };
+        yield { line, message: end === undefined ? unclosed(isEnd) : `entry has more than ${charsMax} characters` };
         drop(1);
         continue;
       }
@@ -131,7 +132,8 @@ function fieldsOf(body: string): Readonly<Record<string, string>> {
       .replace(/[,\s]+/g, "")
       .toLowerCase();
     const { value, end } = valueAt(body, equals + 1);
-    if (/^[a-z][a-z0-9_-]{0,40}$/.test(name)) fields[name] ??= plainText(value);
+    if (/^[a-z][a-z0-9_-]{0,40}$/.test(name))
+      fields[name] ??= isIdColumn(name) ? latexIdentifier(value) : latexText(value);
     at = end;
   }
   return fields;
@@ -172,14 +174,4 @@ function skipSpace(text: string, from: number): number {
   let at = from;
   while (at < text.length && " \t\r\n".includes(text[at] ?? "x")) at += 1;
   return at;
-}
-
-/** Without braces, and with the characters that BibTeX escapes. */
-function plainText(value: string): string {
-  return value
-    .replace(/\\([%#&$_{}~])/g, "$1")
-    .replace(/\\url\b/g, "")
-    .replace(/[{}]/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
 }

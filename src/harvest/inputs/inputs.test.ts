@@ -339,11 +339,27 @@ test("a BibTeX value that is joined from several is one value, and the fields af
   assert.deepEqual((found[0] as { work: Work }).work.metadata, { title: "A B, C", year: 2020 });
 });
 
+test("a BibTeX title is plain text without the commands of LaTeX, and a URL keeps its tildes", async () => {
+  const bib = `@article{a, title = {\\emph{X} of Schr{\\"o}dinger}, doi = {10.1000/a\\textless1\\textgreater}}
+@article{b, title = {Part~II}, url = {\\url{https://example.org/~x/\\~u.pdf?$a=1}}}`;
+  const found = await all(inputsOfStream(streamOf(bib), "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), ["doi:10.1000/a<1>", "url:https://example.org/~x/~u.pdf?$a=1"]);
+  const titles = found.map(input => ("work" in input ? input.work.metadata?.title : undefined));
+  assert.deepEqual(titles, ["X of Schrödinger", "Part II"]);
+});
+
 test("BibTeX that never ends is a problem and not kept in memory", async () => {
   const endless = `@article{a, title = {${"x".repeat(2_100_000)}`;
   const chunks = chunksOf(new TextEncoder().encode(endless), 1000);
   const found = await all(inputsOfStream(chunks, "stdin", { format: "bibtex" }));
-  assert.deepEqual(found.map(inShort), ["1: entry without a closing brace"]);
+  assert.deepEqual(found.map(inShort), ["1: entry has no closing brace within 1048576 characters"]);
+});
+
+test("a BibTeX entry of 3 MB is too long, not one without a closing brace, and the next one is read", async () => {
+  const long = `@article{a, abstract = {${"x".repeat(3_000_000)}}}\n@article{b, doi = {10.1000/b}}`;
+  const chunks = chunksOf(new TextEncoder().encode(long), 65_536);
+  const found = await all(inputsOfStream(chunks, "stdin", { format: "bibtex" }));
+  assert.deepEqual(found.map(inShort), ["1: entry has no closing brace within 1048576 characters", "doi:10.1000/b"]);
 });
 
 test("100,000 nested BibTeX entries that never end are read once, not once for each of them", async () => {

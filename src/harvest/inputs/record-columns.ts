@@ -29,6 +29,11 @@ const ID_KINDS = Object.keys(ID_COLUMNS) as readonly IdColumn[];
 /** For messages: one name of each kind. */
 const KNOWN = ID_KINDS.map(kind => ID_COLUMNS[kind][0]).join(", ");
 
+/** Whether a column of this name has identifiers or URLs. */
+export function isIdColumn(name: string): boolean {
+  return ID_KINDS.some(kind => nameOf([name], ID_COLUMNS[kind]) !== undefined);
+}
+
 export interface RecordProblem {
   readonly text: string;
   readonly message: string;

@@ -1,10 +1,11 @@
-/** The tables that every backend has, for copies from one to another. */
+/** The tables that are copied from one backend to another. */
 
 export type TableRow = Readonly<Record<string, string | number | null>>;
 
 /**
- * In the order in which rows can be inserted. The state of running processes (`taken_by`, workers) and the settings of
- * runs, which only PostgreSQL has, are not copied.
+ * In the order in which rows can be inserted. Not copied are the state of running processes (`taken_by`, workers),
+ * robots.txt files, and the settings of runs, which only PostgreSQL has. The names `place` and `shelving` are explained in
+ * `sqlite/sqlite-manifest-file.ts`.
  */
 export const TABLES = {
   runs: ["id", "command", "started_ms", "ended_ms", "state"],

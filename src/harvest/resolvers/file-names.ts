@@ -18,8 +18,8 @@ export type NamedFile = Omit<RawCandidate, "kind" | "role"> & { readonly name: s
 
 /**
  * The files of a deposit as candidates: PDF and XML files are documents, the largest first, because other documents of a
- * deposit are shorter. Those with the name of a supplement are supplements, unless the deposit has no others: then the
- * name is that of the document. All files that are neither documents nor figures are supplements.
+ * deposit are shorter. Those named like a supplement are supplements, unless all are named so: then all are documents.
+ * All files that are neither documents nor figures are supplements.
  */
 export function candidatesByName(files: readonly NamedFile[]): readonly RawCandidate[] {
   const readable = files.filter(({ name }) => kindByName(name) !== undefined);

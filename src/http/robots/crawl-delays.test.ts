@@ -215,3 +215,11 @@ test("all partitions of a host keep its delay together", () => {
   assert.deepEqual(partition?.above, routed.route("a.example", "landing").above);
   assert.equal(partition?.above[0]?.name, "a.example");
 });
+
+test("a delay applies from the next reload on, so that it counts what was sent before", () => {
+  const delays = new CrawlDelays();
+  const before = delays.applyTo(limitPoliciesFrom({}, "test"));
+  delays.set("a.example", 2);
+  assert.deepEqual(before.route("a.example", "landing").above, []);
+  assert.deepEqual([before.isNamed("a.example"), delays.applyTo(before).isNamed("a.example")], [false, true]);
+});

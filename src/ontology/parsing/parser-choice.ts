@@ -1,6 +1,6 @@
 /**
  * Which parsers to try for a file, in which order. A parser must accept the whole file, so that a wrong guess is
- * corrected by the next one. A file that begins like XML or JSON is tried only as such.
+ * corrected by the next one. A file that begins with `<?` or `<!` is tried only as XML.
  */
 import { afterProlog } from "../../core/text/markup-prolog.ts";
 import type { OntologyFileFormat, WrongContent } from "../format.ts";

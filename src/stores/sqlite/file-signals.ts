@@ -5,7 +5,7 @@ import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts"
 /**
  * Notifies the processes that share a database file. SQLite has no notifications, so each topic has a file
  * beside the database (`limits.db.orders`). The sender writes one byte to this file, and the operating system notifies the
- * processes that watch it. To set its times, the sender would have to be the owner of the file.
+ * processes that watch it. `utimes` would notify too, but only the owner may call it.
  */
 export class FileSignals implements StoreSignals {
   readonly #path: string;

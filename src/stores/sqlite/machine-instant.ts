@@ -12,8 +12,8 @@ export interface MachineInstant {
  * `now`. It is 0 if the machine has not been restarted. After a restart the wall clock shows how long ago `then` was;
  * if the wall clock was set back, `then` counts as now, never as the future.
  *
- * If starts of the machine cannot be distinguished, `then` counts as one of an earlier start only if it is ahead of the
- * clock. Other stored instants of an earlier start seem younger than they are, so that no record expires too early.
+ * If `boot` is empty, only a `then` ahead of the clock shows a restart. After an unseen restart, stored instants seem
+ * younger than they are, so that no record expires too early.
  */
 export function shiftUs(then: MachineInstant, now: MachineInstant): number {
   if (then.boot === now.boot && then.machineUs <= now.machineUs) return 0;

@@ -23,7 +23,7 @@ export interface ComparedNumbers {
 
 /** The same numbers of two runs. */
 export interface ComparedRow {
-  /** The host; undefined for the row of all hosts. */
+  /** The host, service or resolver; undefined for the total. */
   readonly host: string | undefined;
   readonly before: ComparedNumbers;
   readonly after: ComparedNumbers;
@@ -34,7 +34,7 @@ export interface RunComparison {
   readonly before: Pick<RunSummary, "runId" | "startedMs" | "durationMs" | "configHashes">;
   readonly after: Pick<RunSummary, "runId" | "startedMs" | "durationMs" | "configHashes">;
   readonly total: ComparedRow;
-  /** Hosts of either run, most requests first. */
+  /** Hosts, services and resolvers of either run, most requests first. */
   readonly hosts: readonly ComparedRow[];
 }
 

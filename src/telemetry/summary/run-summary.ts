@@ -20,7 +20,7 @@ export interface DelaySummary {
 
 /** The calls and attempts of one role at one host. */
 export interface HostSummary {
-  /** The canonical host; `(other hosts)` for hosts beyond the limit of the table. */
+  /** The canonical host; `(other hosts)` for hosts beyond the first 20,000 rows, one for each host and role. */
   readonly host: string;
   /** `metadata`, `landing` or `artifact`. */
   readonly role: string;
@@ -74,7 +74,7 @@ export interface Ranked {
 
 /** The breakers of one host. */
 export interface BreakerHostSummary {
-  /** The host or service; `(other hosts)` for hosts beyond the limit of the table. */
+  /** The host, service or `resolver <name>`; `(other hosts)` for hosts beyond the first 20,000. */
   readonly host: string;
   /** Circuits of the host that opened, and cooldowns that began. */
   readonly opens: number;
@@ -88,7 +88,7 @@ export interface BreakerHostSummary {
 
 /** What enforcing would have done to the requests of one host that shadow mode sent. */
 export interface ShadowSummary {
-  /** The host or service; `(other hosts)` for hosts beyond the limit of the table. */
+  /** The host or service; `(other hosts)` for hosts beyond the first 20,000. */
   readonly host: string;
   /** Requests that would have waited for a rate limit or a slot. */
   readonly waits: number;
@@ -102,7 +102,7 @@ export interface ShadowSummary {
 
 /** The waits and refusals that one setting decided. */
 export interface DecisionSummary {
-  /** The setting and where it was set: `10/SECOND (ratelimits.yaml:34)`; `(other settings)` beyond the limit of the table. */
+  /** The setting and where it was set: `10/SECOND (ratelimits.yaml:34)`; `(other settings)` beyond the first 1000. */
   readonly decidedBy: string;
   /** Waits that were mostly for this setting. */
   readonly waits: number;

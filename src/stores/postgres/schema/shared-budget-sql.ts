@@ -192,8 +192,8 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Free units over all windows. With ahead_us, a window that counts only units of this process also has the units that
--- become free within that time: the process applies the window by its own clock.
+-- Free units over all windows. With ahead_us, a window that counts no units of others has more: those its limit allows
+-- in that time. The process applies it by its own clock.
 CREATE OR REPLACE FUNCTION free_units(b working_budget, others_us float8, ahead_us float8) RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   free float8 := 'Infinity';
@@ -220,7 +220,7 @@ BEGIN
   RETURN greatest(least_units, least(most_units, floor(lowest / (${TURNS_PER_WINDOW} * (others + 1)))));
 END $f$;
 
--- Sets offer_units to the units that the process may lease now. Sets offer_usable_us to the time from which it may use
+-- Sets offer_units to the units that the process may lease for use now. Sets offer_usable_us to the time from which it may use
 -- the least number of units if they are leased now; NULL if that is unknown. Sets is_alone to true if no other process
 -- uses or waits for units.
 CREATE OR REPLACE FUNCTION offer(b working_budget, claim_text text, least_units float8, most_units float8, ahead_us float8)
@@ -270,8 +270,8 @@ BEGIN
   RETURN b;
 END $f$;
 
--- Whether it is known that the process and all before it may use their units within ahead_us. Then the process gets the
--- first of these units, although others are before it.
+-- Whether the units of this process and of all before it in the queue are known to be usable within ahead_us. Then it gets
+-- the first of them. Each of the others gets its units when it asks.
 CREATE OR REPLACE FUNCTION has_units_for_all(b working_budget, ahead float8, least_units float8, ahead_us float8)
 RETURNS boolean LANGUAGE plpgsql STABLE AS $f$
 DECLARE

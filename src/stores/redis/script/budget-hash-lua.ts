@@ -63,8 +63,8 @@ local function budget_of(position)
   if now_us < b.seen_us then
     b.shift_us = b.shift_us + b.seen_us - now_us
     now_us = b.seen_us
-    -- The time since then is not known, so the budget is older than it seems. A process that knows it must not take it
-    -- for lost: one that uses it has asked within a lease.
+    -- The time since then is not known, so the budget is older than it seems. Its users have asked within the last lease:
+    -- with this created_us they do not take it for lost.
     b.created_us = math.min(b.created_us, now_us - me.lease_us)
   end
   b.now_us = now_us
@@ -131,7 +131,7 @@ local function save(b)
     windows = windows .. pack_struct('<ddddd', w.limit, w.span_us, w.length_us, w.grain, w.capacity)
   end
   for i = 1, #b.claims do windows = windows .. pack_struct('<ds', b.claims[i].count, b.claims[i].text) end
-  -- By then all leases and turns have ended and every window has passed, so the key can delay no request.
+  -- After needed_us all leases, turns and windows have ended, so the key can delay no request.
   local needed_us = math.max(me.lease_us, b.alive_us - b.now_us) + longest_us + 1000000
   local is_short = b.expires_us < me.clock_us + needed_us
   if is_short then b.expires_us = me.clock_us + 2 * needed_us end

@@ -2,8 +2,8 @@
 export const SHARED_BUDGET = `
 local TURN_US, MAX_TURN_US = 20000, 120000000
 
--- After a lost reply, the process does not know what the call granted or settled, and reports the units that it has
--- leased. Other units that the budget has as leased to it count as written.
+-- After a lost reply, the process reports its leased units. If the budget has more for it, the rest counts as written; if
+-- fewer, they are added.
 local function correct_leased(b, leased)
   local lost = b.mine.pending - leased
   if lost > 0 then write_reserved(b, me.name, lost, b.now_us) else b.pending = b.pending - lost end
@@ -24,6 +24,7 @@ local function join(b, claim, leased)
   end
   renew(b, mine)
   if expire_leases(b) then is_changed = true end
+  -- Processes that have ended.
   for name in ARGV[9]:gmatch('[^,]+') do
     local m = name ~= me.name and member_of(b, name)
     if m then
@@ -37,8 +38,8 @@ end
 
 local function is_past(us, span_us, now_us) return us < 0 or us + span_us <= now_us end
 
--- Free units over all windows. With ahead_us, a window that counts only units of this process also has the units that
--- become free within that time: the process applies the window by its own clock.
+-- Free units over all windows. With ahead_us, a window that counts no units of others has more: those its limit allows
+-- in that time. The process applies it by its own clock.
 local function free_units(b, others_us, ahead_us)
   local free = math.huge
   for index, window in ipairs(b.windows) do
@@ -51,8 +52,8 @@ local function free_units(b, others_us, ahead_us)
   return free
 end
 
--- Returns three values: the units that may be leased now; the time from which the least number of units may be used if
--- they are leased now, nil if that is unknown; whether no other process uses or waits for units.
+-- Returns three values: the units that may be leased for use now; from when the least number of units may be used if they
+-- are leased now, nil if that is unknown; whether no other process uses or waits for units.
 local function offer(b, claim, least, most, ahead_us)
   local now_us, free_us = b.now_us, free_at(b, least)
   if b.head < b.tail and b.head_due_us + TURN_TIMEOUT_US <= now_us then advance_turns(b) end
@@ -76,8 +77,8 @@ local function offer(b, claim, least, most, ahead_us)
     if free - ahead >= least then return math.min(free - ahead, turn_units(b, least, most, others)), now_us, is_alone end
     if now_us - free_us >= TURN_US then return least, now_us, is_alone end
   end
-  -- If it is known that this process and all before it may use their units within ahead_us, this process gets the first
-  -- units. Each of the others gets its units when it asks.
+  -- If the units of this process and of all before it in the queue are known to be usable within ahead_us, it gets the
+  -- first of them. Each of the others gets its units when it asks.
   local units = ahead + least
   if b.spacing_us > 0 and b.pending > 0 then return 0, nil, is_alone end
   for index = 1, #b.windows do
