@@ -124,6 +124,36 @@ test("a refusal of the leader is not shared: a follower that may wait longer is 
   assert.equal(await (await patient).body.text(), "patient");
 });
 
+test("a follower that leads since its leader aborted is not refused by the bound of the former leader", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, {
+    time,
+    limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
+  });
+  const slow = hub.request(`${server.origin}/slow`);
+  await arrived(1);
+  const controller = new AbortController();
+  const former = hub.request(server.origin, { maxWaitMs: 800, signal: controller.signal });
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(500);
+  const own = hub.request(server.origin, { maxWaitMs: 800 });
+  const endless = hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY });
+  await until(() => hub.snapshot().calls === 4);
+  controller.abort();
+  await assert.rejects(former, { name: "AbortError" });
+  const refused = assert.rejects(own, { name: "BusyError" });
+  await time.advance(799);
+  assert.equal(hub.snapshot().calls, 3, "its own bound has not been reached");
+  await time.advance(1);
+  await settles(refused);
+  held[0]?.end();
+  await (await slow).body.text();
+  await arrived(2);
+  held[1]?.end("endless");
+  assert.equal(await (await endless).body.text(), "endless");
+  assertNothingLeft(hub, time);
+});
+
 test("time that a follower spent in the queue of the leader counts against its own maxWaitMs", async t => {
   const time = new FakeTime();
   const { server, hub, arrived } = await heldServer(t, {

@@ -69,6 +69,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   readonly #request: OutgoingRequest;
   readonly #revalidation: Revalidation | undefined;
   #leader: Subscriber | undefined;
+  /** True when a follower has become the leader: the request has the bounds of another caller. */
+  #isPromoted = false;
   readonly #followers = new Set<Subscriber>();
   #handle: RequestHandle | undefined;
   #head: ResponseHead | undefined;
@@ -140,7 +142,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const isLeader = subscriber === this.#leader;
     if (isLeader) this.#leader = undefined;
     this.#followers.delete(subscriber);
-    if (this.#head === undefined) this.#leader ??= this.#nextLeader();
+    if (this.#head === undefined) this.#leader ??= this.#promoted();
     if (isLeader && (this.#leader ?? this.#followers.size > 0)) this.#deps.onLeaderLeft(this.#leader?.request);
     if (this.#leader !== undefined || this.#followers.size > 0 || this.#isBackground) this.updateBackpressure();
     else this.abort(reason);
@@ -230,9 +232,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       this.#end(error);
       return;
     }
-    const leader = this.#leader;
     // A host that cannot be reached fails for all callers. A refusal, an abort or a broken body concerns this request only.
     const failsForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
+    // A follower that leads now was not refused by its own bounds.
+    if (this.#isPromoted && this.#head === undefined && !failsForAll) this.#demoteLeader();
+    const leader = this.#leader;
     if (failsForAll) {
       const followers = [...this.#followers];
       this.#end(error);
@@ -264,9 +268,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
         return this.#discardBody();
       }
       // The 304 confirms nothing that can be served. Without conditions the server cannot answer with another one.
-      const leader = this.#leader;
-      this.#leader = undefined;
-      if (leader !== undefined) this.#followers.add(leader);
+      this.#demoteLeader();
       this.#releaseFollowers("unconditional");
       return this.#discardBody();
     }
@@ -337,12 +339,21 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return this.#leader === undefined ? [...this.#followers] : [this.#leader, ...this.#followers];
   }
 
-  #nextLeader(): Subscriber | undefined {
+  #promoted(): Subscriber | undefined {
     for (const follower of this.#followers) {
       this.#followers.delete(follower);
+      this.#isPromoted = true;
       return follower;
     }
     return undefined;
+  }
+
+  /** Before the response has begun, the leader can be sent on its own, as the followers can. */
+  #demoteLeader(): void {
+    const followers = this.#subscribers();
+    this.#leader = undefined;
+    this.#followers.clear();
+    for (const follower of followers) this.#followers.add(follower);
   }
 
   #end(error?: unknown): void {
