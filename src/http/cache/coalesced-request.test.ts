@@ -9,6 +9,7 @@ import {
   heldServer,
   hubFor,
   ONE_A_MINUTE,
+  ONE_A_SECOND,
   only,
   recordEvents,
   serve,
@@ -18,6 +19,7 @@ import {
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import { CallerIdentity } from "../stages/caller-identity.ts";
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
   const { held, server, get, arrived, events, hub } = await heldServer(t);
@@ -122,6 +124,44 @@ test("a refusal of the leader is not shared: a follower that may wait longer is 
   await arrived(2);
   held[1]?.end("patient");
   assert.equal(await (await patient).body.text(), "patient");
+});
+
+test("identical calls that are all refused are each sent again at most once", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, limits: ONE_A_SECOND });
+  const other = hub.request(`${server.origin}/other`);
+  await arrived(1);
+  held[0]?.end();
+  await (await other).body.text();
+  const calls = 50;
+  for (const maxWaitMs of [undefined, 0, 500]) {
+    // Called once for each request that looks for one to join, and once for each that is sent.
+    const identified = t.mock.method(CallerIdentity.prototype, "apply");
+    const refused = Array.from({ length: calls }, () =>
+      assert.rejects(hub.request(server.origin, { maxWaitMs }), RateLimitExceeded),
+    );
+    await settles(Promise.all(refused));
+    assert.ok(identified.mock.callCount() <= 3 * calls, `${identified.mock.callCount()} for ${calls} calls`);
+    identified.mock.restore();
+  }
+  assertNothingLeft(hub, time);
+});
+
+test("calls that may wait without limit share one request after the refusal of a call that may not", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, limits: ONE_A_SECOND });
+  const other = hub.request(`${server.origin}/other`);
+  await arrived(1);
+  held[0]?.end();
+  await (await other).body.text();
+  const refused = assert.rejects(hub.request(server.origin, { maxWaitMs: 0 }), RateLimitExceeded);
+  const patient = Array.from({ length: 5 }, () => hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY }));
+  await settles(refused);
+  await time.advance(1000);
+  await arrived(2);
+  held[1]?.setHeader("cache-control", "max-age=60").end("shared");
+  for (const call of patient) assert.equal(await (await call).body.text(), "shared");
+  assert.equal(server.requests.length, 2);
 });
 
 test("a follower that leads since its leader aborted is not refused by the bound of the former leader", async t => {

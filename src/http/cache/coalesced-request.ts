@@ -26,7 +26,7 @@ import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
 export type RequestAgain =
   /** As a new request. */
   | "shared"
-  /** Its response is not shared with other requests. */
+  /** As a new request that shares nothing with other requests. */
   | "unshared"
   /** Stored responses are not used. */
   | "unconditional"
@@ -174,7 +174,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
     // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
-    if (this.#chunks === undefined) this.#releaseFollowers("unshared");
+    if (this.#chunks === undefined) this.#releaseFollowers(() => "unshared");
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
@@ -201,7 +201,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
     if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
-    this.#releaseFollowers("unshared");
+    this.#releaseFollowers(() => "unshared");
     if (this.#leader === undefined) this.abort(undefined);
     else this.updateBackpressure();
   }
@@ -245,7 +245,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
         sink.failed(error);
       }
     } else {
-      this.#releaseFollowers("shared");
+      // A caller that may wait as long is probably refused too. If they all shared a request again, then N callers would
+      // be sent again N times.
+      const { maxWaitMs } = this.#request.call;
+      const isRefusal = this.#head === undefined;
+      this.#releaseFollowers(({ call }) => (isRefusal && call.maxWaitMs === maxWaitMs ? "unshared" : "shared"));
       this.#end(error);
     }
     leader?.sink.failed(error);
@@ -253,7 +257,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   upgraded(head: ResponseHead, socket: Duplex): void {
     const leader = this.#leader;
-    this.#releaseFollowers("unshared");
+    this.#releaseFollowers(() => "unshared");
     this.#end();
     leader?.sink.upgraded(head, socket);
   }
@@ -269,7 +273,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       }
       // The 304 confirms nothing that can be served. Without conditions the server cannot answer with another one.
       this.#demoteLeader();
-      this.#releaseFollowers("unconditional");
+      this.#releaseFollowers(() => "unconditional");
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;
@@ -312,9 +316,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   /** Sends the request of each follower on its own. */
-  #releaseFollowers(how: RequestAgain): void {
+  #releaseFollowers(howFor: (request: OutgoingRequest) => RequestAgain): void {
     this.#deps.onJoinClosed();
-    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, how));
+    this.#handOverFollowers(({ request, sink }) => this.#deps.requestAgain(request, sink, howFor(request)));
   }
 
   /**
