@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ServerResponse } from "node:http";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
 import {
   assertNothingLeft,
@@ -19,6 +19,7 @@ import {
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import type { CallOptions } from "../call-options.ts";
 import { CallerIdentity } from "../stages/caller-identity.ts";
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
@@ -481,3 +482,60 @@ for (const [how, status] of [
     assert.equal(server.requests.length, 2);
   });
 }
+
+/** A stored response that is stale, and a server whose later responses begin but do not end. */
+async function unendingServer(t: TestContext, control: string, status: number) {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time });
+  const events = recordEvents(hub);
+  const get = async (call?: CallOptions) => (await hub.request(server.origin, call)).body.text();
+  const first = get();
+  await arrived(1);
+  held[0]?.writeHead(200, { "cache-control": control, etag: '"one"' }).end("stored");
+  assert.equal(await first, "stored");
+  await time.advance(2000);
+  assert.equal(time.armedTimers, 0);
+  const again = get();
+  await arrived(2);
+  held[1]?.writeHead(status, { "cache-control": "max-age=60" }).write("x");
+  assert.equal(await again, "stored");
+  // The head of the second response has arrived.
+  await until(() => time.armedTimers === 1);
+  return { time, server, hub, events, get, response: held[1] as ServerResponse };
+}
+
+test("a response that no caller needs any more is aborted when its body does not end", async t => {
+  const { time, hub } = await unendingServer(t, "max-age=1, stale-if-error=600", 500);
+  assert.equal(hub.snapshot().inFlight, 1);
+  await time.advance(1000);
+  await until(() => hub.snapshot().inFlight === 0);
+  await settles(hub.close());
+  assertNothingLeft(hub, time);
+});
+
+test("a background refresh whose body does not end is aborted, so that close resolves", async t => {
+  const { time, hub, events } = await unendingServer(t, "max-age=1, stale-while-revalidate=600", 200);
+  const closed = hub.close();
+  await time.advance(59_999);
+  assert.equal(hub.snapshot().inFlight, 1);
+  await time.advance(1);
+  await settles(closed);
+  assertNothingLeft(hub, time);
+  const refresh = only(events, "http_request").find(({ background }) => background);
+  assert.deepEqual([refresh?.status, refresh?.error, refresh?.aborted], [200, "UND_ERR_BODY_TIMEOUT", false]);
+});
+
+test("a background refresh that a caller has joined continues until that caller leaves", async t => {
+  const { time, server, hub } = await unendingServer(t, "max-age=1, stale-while-revalidate=4", 200);
+  await time.advance(5000);
+  const controller = new AbortController();
+  const joined = hub.request(server.origin, { signal: controller.signal });
+  await until(() => hub.snapshot().calls === 1);
+  await time.advance(100_000);
+  assert.equal(hub.snapshot().inFlight, 1);
+  assert.equal(server.requests.length, 2);
+  controller.abort();
+  await assert.rejects(joined, { name: "AbortError" });
+  await until(() => hub.snapshot().inFlight === 0);
+  assertNothingLeft(hub, time);
+});

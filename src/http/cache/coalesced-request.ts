@@ -1,11 +1,13 @@
 import type { Duplex } from "node:stream";
 import { errors } from "undici";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
 import {
   DISCARDED_BYTES_MAX,
+  DISCARDED_MS_MAX,
   type OutgoingRequest,
   type RequestHandle,
   type ResponseHead,
@@ -33,7 +35,11 @@ export type RequestAgain =
   /** As a retry: the coalesced request was sent before, and now has to wait longer than this caller allows. */
   | "requeued";
 
+/** Time for the body of a background revalidation. A server that sends single bytes must not hold its slot any longer. */
+const REFRESH_BODY_MS_MAX = 60_000;
+
 export interface CoalescedRequestDeps {
+  readonly time: Time;
   readonly next: SendRequest;
   /** A longer body is not stored and not shared. */
   readonly maxBytes: number;
@@ -81,8 +87,12 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   /** True when the response is not needed any more: the rest of its body is read only to keep the connection. */
   #isDiscarding = false;
   #isOver = false;
-  /** True for a background revalidation, which continues without subscribers. */
+  /** True for a background revalidation. */
   readonly #isBackground: boolean;
+  /** True while a background revalidation may continue without subscribers. */
+  #needsNoSubscriber: boolean;
+  /** Bounds a body that no subscriber waits for: `bodyTimeoutMs` bounds only the time between two chunks. */
+  #bodyTimer: Timer | undefined;
 
   constructor(
     deps: CoalescedRequestDeps,
@@ -94,6 +104,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#request = request;
     this.#revalidation = revalidation;
     this.#isBackground = isBackground;
+    this.#needsNoSubscriber = isBackground;
   }
 
   begin(): void {
@@ -144,7 +155,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#followers.delete(subscriber);
     if (this.#head === undefined) this.#leader ??= this.#promoted();
     if (isLeader && (this.#leader ?? this.#followers.size > 0)) this.#deps.onLeaderLeft(this.#leader?.request);
-    if (this.#leader !== undefined || this.#followers.size > 0 || this.#isBackground) this.updateBackpressure();
+    if (this.#hasSubscribers || this.#needsNoSubscriber) this.updateBackpressure();
     else this.abort(reason);
   }
 
@@ -175,6 +186,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
     if (this.#chunks === undefined) this.#releaseFollowers(() => "unshared");
+    if (this.#needsNoSubscriber)
+      this.#bodyTimer = this.#deps.time.setTimer(REFRESH_BODY_MS_MAX, () => this.#onRefreshTimeout());
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
@@ -311,8 +324,19 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   #discardBody(): true {
     this.#isDiscarding = true;
+    this.#bodyTimer?.cancel();
+    this.#bodyTimer = this.#deps.time.setTimer(DISCARDED_MS_MAX, () => this.abort(undefined));
     this.#deps.onJoinClosed();
     return true;
+  }
+
+  #onRefreshTimeout(): void {
+    this.#needsNoSubscriber = false;
+    if (this.#hasSubscribers) return;
+    const { host } = this.#request;
+    this.abort(
+      new errors.BodyTimeoutError(`the refresh of a response of ${host} took longer than ${REFRESH_BODY_MS_MAX} ms`),
+    );
   }
 
   /** Sends the request of each follower on its own. */
@@ -339,6 +363,10 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     for (const follower of followers) follower.switchTo(handOver(follower));
   }
 
+  get #hasSubscribers(): boolean {
+    return this.#leader !== undefined || this.#followers.size > 0;
+  }
+
   #subscribers(): readonly Subscriber[] {
     return this.#leader === undefined ? [...this.#followers] : [this.#leader, ...this.#followers];
   }
@@ -363,6 +391,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   #end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#bodyTimer?.cancel();
     this.#leader = undefined;
     this.#followers.clear();
     this.#deps.onJoinClosed();

@@ -182,6 +182,7 @@ export class ResponseCache {
     const sent = revalidation?.conditional ?? withOwnRecord(request);
     const coalesced = new CoalescedRequest(
       {
+        time: this.#time,
         next: part === undefined ? this.#next : completing(part, this.#next),
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
