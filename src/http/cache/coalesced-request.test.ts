@@ -19,7 +19,6 @@ import {
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
-import type { CallOptions } from "../call-options.ts";
 import { CallerIdentity } from "../stages/caller-identity.ts";
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
@@ -488,7 +487,7 @@ async function unendingServer(t: TestContext, control: string, status: number) {
   const time = new FakeTime();
   const { held, server, hub, arrived } = await heldServer(t, { time });
   const events = recordEvents(hub);
-  const get = async (call?: CallOptions) => (await hub.request(server.origin, call)).body.text();
+  const get = async () => (await hub.request(server.origin)).body.text();
   const first = get();
   await arrived(1);
   held[0]?.writeHead(200, { "cache-control": control, etag: '"one"' }).end("stored");
@@ -501,7 +500,7 @@ async function unendingServer(t: TestContext, control: string, status: number) {
   assert.equal(await again, "stored");
   // The head of the second response has arrived.
   await until(() => time.armedTimers === 1);
-  return { time, server, hub, events, get, response: held[1] as ServerResponse };
+  return { time, server, hub, events };
 }
 
 test("a response that no caller needs any more is aborted when its body does not end", async t => {

@@ -22,7 +22,7 @@ import {
   type Revalidation,
   type ServedResponse,
 } from "./revalidation.ts";
-import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
+import { type SubscribedCall, type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
 /** How a request that has left a coalesced one is sent. */
 export type RequestAgain =
@@ -48,7 +48,7 @@ export interface CoalescedRequestDeps {
   readonly isOutdated: () => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Sends the request of a subscriber on its own. */
-  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, how: RequestAgain) => RequestHandle;
+  readonly requestAgain: (call: SubscribedCall, how: RequestAgain) => RequestHandle;
   /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
   readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
   /** Called when no further request may join. */
@@ -113,9 +113,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#handle = this.#deps.next(this.#request, this);
   }
 
-  /** @param request as the caller sent it, without the conditions of a revalidation */
-  addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
-    this.#leader = new Subscriber(this, request, sink, this.#revalidation?.rules);
+  addLeader(call: SubscribedCall): RequestHandle {
+    this.#leader = new Subscriber(this, call);
     return this.#leader;
   }
 
@@ -138,12 +137,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 
-  /**
-   * Adds a caller that gets the response when it is complete.
-   * @param rules how this caller may use the stored response, if there is one
-   */
-  addFollower(request: OutgoingRequest, sink: ResponseSink, rules: FallbackRules | undefined): RequestHandle {
-    const follower = new Subscriber(this, request, sink, rules);
+  /** Adds a caller that gets the response when it is complete. */
+  addFollower(call: SubscribedCall): RequestHandle {
+    const follower = new Subscriber(this, call);
     this.#followers.add(follower);
     return follower;
   }
@@ -306,7 +302,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       if (isSameRules(rules, subscriber.rules)) continue;
       if (subscriber === this.#leader) this.#leader = undefined;
       this.#followers.delete(subscriber);
-      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "shared"));
+      subscriber.switchTo(this.#deps.requestAgain(subscriber, "shared"));
     }
     this.#serve(cacheStatus, served);
   }
@@ -342,7 +338,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   /** Sends the request of each follower on its own. */
   #releaseFollowers(howFor: (request: OutgoingRequest) => RequestAgain): void {
     this.#deps.onJoinClosed();
-    this.#handOverFollowers(({ request, sink }) => this.#deps.requestAgain(request, sink, howFor(request)));
+    this.#handOverFollowers(follower => this.#deps.requestAgain(follower, howFor(follower.request)));
   }
 
   /**
@@ -353,7 +349,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     for (const subscriber of this.#subscribers()) {
       if (this.mayJoin(subscriber.request)) continue;
       this.leave(subscriber, undefined);
-      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "requeued"));
+      subscriber.switchTo(this.#deps.requestAgain(subscriber, "requeued"));
     }
   }
 

@@ -133,7 +133,7 @@ export class ResponseCache {
     }
     // A request that may not wait as long as the pending one is sent on its own, so that it is refused in time.
     return pending.mayJoin(request)
-      ? pending.addFollower(request, sink, known.revalidation?.rules)
+      ? pending.addFollower({ request, control, sink, rules: known.revalidation?.rules })
       : this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
   }
 
@@ -145,7 +145,7 @@ export class ResponseCache {
     joining: Joining,
   ): RequestHandle {
     const coalesced = this.#createCoalesced(request, control, known, joining);
-    const handle = coalesced.addLeader(request, sink);
+    const handle = coalesced.addLeader({ request, control, sink, rules: known.revalidation?.rules });
     coalesced.begin();
     return handle;
   }
@@ -189,12 +189,12 @@ export class ResponseCache {
         store: (head, chunks) =>
           this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs, invalidations)),
         isOutdated: () => this.#stored.isInvalidatedSince(request, invalidations),
-        requestAgain: (follower, sink, how) => {
-          const forwarded =
-            how === "requeued" ? this.#asRetry(follower) : this.#withRemainingWait(follower, sent.record);
+        requestAgain: (call, how) => {
+          const again =
+            how === "requeued" ? this.#asRetry(call.request) : this.#withRemainingWait(call.request, sent.record);
           return how === "unconditional"
-            ? this.#forward(forwarded, control, sink, NOTHING, true)
-            : this.send(forwarded, control, sink, how !== "unshared");
+            ? this.#forward(again, call.control, call.sink, NOTHING, true)
+            : this.send(again, call.control, call.sink, how !== "unshared");
         },
         onShareable: (isShareable, head) => {
           this.#markShareable(key, isShareable);
