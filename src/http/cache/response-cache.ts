@@ -123,9 +123,11 @@ export class ResponseCache {
     mayShare: boolean,
   ): RequestHandle {
     if (control.onlyIfCached) return deliverNotCached(request, sink);
-    // The response to a HEAD has no body that could be stored for a GET.
-    if (request.method !== "GET") return this.#next(request, sink);
+    // The response to a HEAD has no body that could be stored for a GET. It may confirm a stored one.
+    const isHead = request.method === "HEAD";
+    if (isHead && known.revalidation === undefined) return this.#next(request, sink);
     const key = coalescingKey(request, this.#callerIdentity());
+    if (isHead) return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
     const pending = mayShare ? this.#coalesced.get(key) : undefined;
     if (pending === undefined || pending.isOutdated || control.noCache || control.ignoresStored) {
       const mayBeJoined = mayShare && !this.#unshareableKeys.has(key);
@@ -197,6 +199,7 @@ export class ResponseCache {
             : this.send(again, call.control, call.sink, how !== "unshared");
         },
         onShareable: (isShareable, head) => {
+          if (request.method === "HEAD") return;
           this.#markShareable(key, isShareable);
           const mayHaveStored = revalidation !== undefined || part !== undefined || control.ignoresStored;
           if (!isShareable && mayHaveStored) this.#stored.supersede(sent, head);
