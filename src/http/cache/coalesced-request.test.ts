@@ -483,7 +483,7 @@ for (const [how, status] of [
 }
 
 /** A stored response that is stale, and a server whose later responses begin but do not end. */
-async function unendingServer(t: TestContext, control: string, status: number) {
+async function unendingServer(t: TestContext, control: string, status: number, bodyMs: number) {
   const time = new FakeTime();
   const { held, server, hub, arrived } = await heldServer(t, { time });
   const events = recordEvents(hub);
@@ -499,12 +499,12 @@ async function unendingServer(t: TestContext, control: string, status: number) {
   held[1]?.writeHead(status, { "cache-control": "max-age=60" }).write("x");
   assert.equal(await again, "stored");
   // The head of the second response has arrived.
-  await until(() => time.armedTimers === 1);
+  await until(() => time.nextTimerMs === bodyMs);
   return { time, server, hub, events };
 }
 
 test("a response that no caller needs any more is aborted when its body does not end", async t => {
-  const { time, hub } = await unendingServer(t, "max-age=1, stale-if-error=600", 500);
+  const { time, hub } = await unendingServer(t, "max-age=1, stale-if-error=600", 500, 1000);
   assert.equal(hub.snapshot().inFlight, 1);
   await time.advance(1000);
   await until(() => hub.snapshot().inFlight === 0);
@@ -513,7 +513,7 @@ test("a response that no caller needs any more is aborted when its body does not
 });
 
 test("a background refresh whose body does not end is aborted, so that close resolves", async t => {
-  const { time, hub, events } = await unendingServer(t, "max-age=1, stale-while-revalidate=600", 200);
+  const { time, hub, events } = await unendingServer(t, "max-age=1, stale-while-revalidate=600", 200, 60_000);
   const closed = hub.close();
   await time.advance(59_999);
   assert.equal(hub.snapshot().inFlight, 1);
@@ -525,7 +525,7 @@ test("a background refresh whose body does not end is aborted, so that close res
 });
 
 test("a background refresh that a caller has joined continues until that caller leaves", async t => {
-  const { time, server, hub } = await unendingServer(t, "max-age=1, stale-while-revalidate=4", 200);
+  const { time, server, hub } = await unendingServer(t, "max-age=1, stale-while-revalidate=4", 200, 60_000);
   await time.advance(5000);
   const controller = new AbortController();
   const joined = hub.request(server.origin, { signal: controller.signal });

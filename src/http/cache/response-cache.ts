@@ -185,7 +185,7 @@ export class ResponseCache {
     const coalesced = new CoalescedRequest(
       {
         time: this.#time,
-        next: part === undefined ? this.#next : completing(part, this.#next),
+        next: part === undefined ? this.#next : completing(part, this.#time, this.#next),
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
         store: (head, chunks) =>

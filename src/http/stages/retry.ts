@@ -39,7 +39,7 @@ class RetryingRequest extends ResendingRequest {
   #failures = 0;
 
   constructor(deps: RetryDeps, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
-    super(next, sink);
+    super(deps.time, next, sink);
     this.#deps = deps;
     this.#request = request;
     this.dispatch(request);
