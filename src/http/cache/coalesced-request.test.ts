@@ -538,3 +538,10 @@ test("a background refresh that a caller has joined continues until that caller 
   await until(() => hub.snapshot().inFlight === 0);
   assertNothingLeft(hub, time);
 });
+
+test("a background refresh that destroy ends is reported as aborted", async t => {
+  const { hub, events } = await unendingServer(t, "max-age=1, stale-while-revalidate=600", 200, 60_000);
+  await hub.destroy();
+  const refresh = only(events, "http_request").find(({ background }) => background);
+  assert.deepEqual([refresh?.status, refresh?.error, refresh?.aborted], [200, "DOCSTOKG_CLOSED", true]);
+});

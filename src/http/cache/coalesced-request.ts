@@ -5,6 +5,7 @@ import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
+import type { CallEnd } from "../request-telemetry.ts";
 import {
   DISCARDED_BYTES_MAX,
   DISCARDED_MS_MAX,
@@ -55,8 +56,7 @@ export interface CoalescedRequestDeps {
   readonly onJoinClosed: () => void;
   /** Called when the leader has left. `leader` is the follower that leads now, if there is one. */
   readonly onLeaderLeft: (leader: OutgoingRequest | undefined) => void;
-  /** Called when the request has ended, with a complete response or an error. */
-  readonly onOver: (status: number | undefined, error: unknown) => void;
+  readonly onOver: (end: CallEnd) => void;
 }
 
 /**
@@ -163,9 +163,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   abort(reason: unknown): void {
+    this.#abort(reason ?? new errors.RequestAbortedError(), true);
+  }
+
+  #abort(error: unknown, isAborted = false): void {
     if (this.#isOver) return;
-    this.#handle?.abort(reason);
-    this.#end(reason ?? new errors.RequestAbortedError());
+    this.#handle?.abort(error);
+    this.#end(error, isAborted);
   }
 
   interim(head: ResponseHead): void {
@@ -200,7 +204,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   data(chunk: Buffer): void {
     this.#bytes += chunk.length;
     if (this.#isDiscarding) {
-      if (this.#bytes > DISCARDED_BYTES_MAX) this.abort(undefined);
+      if (this.#bytes > DISCARDED_BYTES_MAX) this.#abortBody();
       return;
     }
     // A copy, because the leader may change or transfer the bytes.
@@ -211,7 +215,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#chunks = undefined;
     if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
     this.#releaseFollowers(() => "unshared");
-    if (this.#leader === undefined) this.abort(undefined);
+    if (this.#leader === undefined) this.#abortBody();
     else this.updateBackpressure();
   }
 
@@ -321,16 +325,21 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   #discardBody(): true {
     this.#isDiscarding = true;
     this.#bodyTimer?.cancel();
-    this.#bodyTimer = this.#deps.time.setTimer(DISCARDED_MS_MAX, () => this.abort(undefined));
+    this.#bodyTimer = this.#deps.time.setTimer(DISCARDED_MS_MAX, () => this.#abortBody());
     this.#deps.onJoinClosed();
     return true;
+  }
+
+  /** No caller gets the rest of the body. */
+  #abortBody(): void {
+    this.#abort(new errors.RequestAbortedError());
   }
 
   #onRefreshTimeout(): void {
     this.#needsNoSubscriber = false;
     if (this.#hasSubscribers) return;
     const { host } = this.#request;
-    this.abort(
+    this.#abort(
       new errors.BodyTimeoutError(`the refresh of a response of ${host} took longer than ${REFRESH_BODY_MS_MAX} ms`),
     );
   }
@@ -384,13 +393,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     for (const follower of followers) this.#followers.add(follower);
   }
 
-  #end(error?: unknown): void {
+  #end(error?: unknown, isAborted = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#bodyTimer?.cancel();
     this.#leader = undefined;
     this.#followers.clear();
     this.#deps.onJoinClosed();
-    this.#deps.onOver(this.#head?.status, error);
+    this.#deps.onOver({ status: this.#head?.status, error, isAborted });
   }
 }

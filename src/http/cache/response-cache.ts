@@ -208,9 +208,9 @@ export class ResponseCache {
           if (mayBeJoined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
         },
         onLeaderLeft: leader => sent.record.handOver(leader?.record, this.#time.monotonicUs()),
-        onOver: (status, error) => {
+        onOver: end => {
           this.#activeRequests.delete(coalesced);
-          onBackgroundEnd?.({ status, error, isAborted: false });
+          onBackgroundEnd?.(end);
         },
       },
       sent,
