@@ -48,7 +48,6 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   #completeWithheld: WithheldResponse | undefined;
   /** The withheld response while it arrives; undefined once it is too long to keep. */
   #arrivingWithheld: ArrivingResponse | undefined;
-
   /** Ends the withheld response when its body takes too long. */
   #withheldTimer: Timer | undefined;
 
