@@ -50,8 +50,8 @@ class NoSendInCooldown implements Law {
     this.#plan = plan;
     const { store, faults } = plan;
     this.#isShared = store !== undefined && !faults.some(({ kind }) => DISRUPTIVE_FAULTS.has(kind));
-    // Writing and reading a record takes at most four one-way trips; a request granted before may still be connecting.
     this.#datingErrorUs = 1000 * ((store?.delayMs ?? 0) + (store?.jitterMs ?? 0));
+    // Writing and reading a record takes at most four one-way trips; a request granted before may still be connecting.
     this.#propagationUs = 1_000_000 + 4000 * ((store?.delayMs ?? 0) + (store?.jitterMs ?? 0));
   }
 
