@@ -39,12 +39,18 @@ class NoSendInCooldown implements Law {
   readonly #cooldowns = new Map<string, ObservedCooldown>();
   readonly #isShared: boolean;
   readonly #propagationUs: number;
+  /**
+   * The store dates a cooldown when its record arrives. Of two that end at nearly the same time it may keep either, and
+   * the process that has the earlier one does not learn of the other.
+   */
+  readonly #datingErrorUs: number;
 
   constructor(plan: Plan, occasion: () => void) {
     this.#occasion = occasion;
     this.#plan = plan;
     const { store, faults } = plan;
     this.#isShared = store !== undefined && !faults.some(({ kind }) => DISRUPTIVE_FAULTS.has(kind));
+    this.#datingErrorUs = 1000 * ((store?.delayMs ?? 0) + (store?.jitterMs ?? 0));
     // Writing and reading a record takes at most four one-way trips; a request granted before may still be connecting.
     this.#propagationUs = 1_000_000 + 4000 * ((store?.delayMs ?? 0) + (store?.jitterMs ?? 0));
   }
@@ -100,8 +106,11 @@ class NoSendInCooldown implements Law {
   #check({ process, id }: WireRequest, host: string, atUs: number): string | undefined {
     const shared = this.#isShared ? this.#cooldowns.get(host) : undefined;
     const isKnown = shared !== undefined && atUs >= shared.sinceUs + this.#propagationUs;
-    const cooldown = isKnown ? shared : this.#cooldowns.get(`${process} ${host}`);
-    if (cooldown === undefined || atUs >= cooldown.untilUs) return undefined;
+    const own = this.#cooldowns.get(`${process} ${host}`);
+    const isOwn = own !== undefined && atUs < own.untilUs;
+    const isOfPeer = isKnown && atUs < shared.untilUs - this.#datingErrorUs;
+    const cooldown = isOwn ? own : isOfPeer ? shared : undefined;
+    if (cooldown === undefined) return undefined;
     this.#occasion();
     return `request ${id} of process ${process} was sent to ${host} ${ms(cooldown.untilUs - atUs)} too early: ${cooldown.why}`;
   }

@@ -149,7 +149,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     artifactStage,
     next => (robots === undefined ? next : crawlDelayStage(robots, next)),
     next => cacheStage({ store: cache?.store, time, activeRequests, callerIdentity, onRefresh }, next),
-    next => redirectStage(origin => policy.hostNames.of(origin), next),
+    next => redirectStage(origin => policy.hostNames.of(origin), time, next),
     next => refusalStage(time, next),
   ];
   const connections = new ConnectionCount(proxies === undefined);
