@@ -431,6 +431,26 @@ test("the identification of the host is added, and removed from the redirect tha
   assert.equal(server.requests[2]?.headers["user-agent"], "mine/1");
 });
 
+test("a key that a reload has replaced is still removed from the redirect of the request that sent it", async t => {
+  const arrived = Promise.withResolvers<() => void>();
+  const server = await serve(t, (request, response) =>
+    arrived.resolve(() => void response.writeHead(302, { location: `http://far.example${request.url}` }).end()),
+  );
+  const withKey = (name: string) => ({ identities: { hosts: { "127.0.0.1": { query: { api_key: `{${name}}` } } } } });
+  const hub = await createHub({ env: { OLD_KEY: "first-k3y", NEW_KEY: "second-k3y" }, policy: withKey("OLD_KEY") });
+  t.after(() => hub.destroy());
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const answered = responseOf(http.get(`${server.origin}/search?q=1`, { agent }));
+  const answer = await arrived.promise;
+  await hub.reload(withKey("NEW_KEY"));
+  answer();
+  const response = await answered;
+  response.resume();
+  assert.equal(server.requests[0]?.url, "/search?q=1&api_key=first-k3y");
+  assert.equal(response.headers.location, "http://far.example/search?q=1");
+});
+
 test("a proxy gets no key of the host in the URL, because the connection to it is not encrypted", async t => {
   const proxy = await serve(t, (request, response) =>
     response.writeHead(302, { location: `${request.url}?api_key=k3y-of-ours` }).end(),

@@ -92,7 +92,9 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     this.#watch();
     if (this.#plan.call.deadlineMs !== undefined) this.#armDeadline();
     try {
-      addIdentity(this.#client, this.#plan, this.deps.callerIdentity());
+      const identity = this.deps.callerIdentity();
+      this.request.record.identity = identity;
+      addIdentity(this.#client, this.#plan, identity);
       this.#startTrace();
       this.enter();
     } catch (error) {
@@ -209,13 +211,14 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
       this.#receivedBytes += bytes;
       this.log?.received(bytes);
     });
-    const { breakers, time, unreadBodies, callerIdentity } = this.deps;
+    const { breakers, time, unreadBodies } = this.deps;
     const head = { status, statusText, headers, rawHeaders: undefined };
     this.reportHead(head, hostFeedback(head, this.#plan, breakers, time));
     this.#checked = this.#progressOf(response);
     unreadBodies.paused(this);
     try {
-      scrubLocation(response, this.#plan, callerIdentity());
+      const { identity } = this.request.record;
+      if (identity !== undefined) scrubLocation(response, this.#plan, identity);
       return true;
     } catch (error) {
       this.#client.emit("error", error);
