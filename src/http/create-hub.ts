@@ -151,7 +151,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     next => refusalStage(time, next),
   ];
   const connections = new ConnectionCount(proxies === undefined);
-  // A dispatcher given by the caller may have no events.
+  // A dispatcher given by the caller need not be an EventEmitter.
   const wireEvents: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   wireEvents.on?.("connect", connections.onOpened);
   const deferredStamps = new DeferredStamps(time);
