@@ -126,7 +126,10 @@ export const CALL_KEYS = Object.keys({
 
 const CALL_KEY_SET: ReadonlySet<string> = new Set(CALL_KEYS);
 
-/** The call options among other options; undefined, and nothing allocated, when there are none. */
+/**
+ * The call options among other options, without those that are undefined; undefined, and nothing allocated, when there are
+ * none.
+ */
 export function pickCallOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
   // A loop over the given options, because a request has fewer options than there are call options.
@@ -142,7 +145,10 @@ export function pickCallOptions(options: object): CallOptions | undefined {
 
 export const NO_OPTIONS: InnerCallOptions = Object.freeze({});
 
-/** The options of both; those of `first` have priority. Nothing is copied when only one is given. */
+/**
+ * The options of both; those of `first` have priority, so none of them may be undefined. Nothing is copied when only one
+ * is given.
+ */
 export function mergeCallOptions(
   first: InnerCallOptions | undefined,
   second: InnerCallOptions | undefined,

@@ -14,6 +14,7 @@ import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
 import { openCache } from "./cache/open-cache.ts";
+import { pickCallOptions } from "./call-options.ts";
 import { checkHubOptions } from "./check-options.ts";
 import { ConnectionCount } from "./connection-count.ts";
 import type { HttpEvent } from "./http-events.ts";
@@ -189,7 +190,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       activeRequests,
       telemetry,
     },
-    defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
+    defaults: pickCallOptions({ refusals: options.refusals, ...pickCallOptions(options.defaults ?? {}) }),
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
     nodeRequestDeps: {

@@ -57,6 +57,7 @@ export interface HubParts {
   readonly listeners: Listeners<HttpEvent>;
   readonly tracers: Tracers;
   readonly callDeps: CallDeps;
+  /** Without options that are undefined. */
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
@@ -164,12 +165,12 @@ export class HttpHub implements Hub {
 
   dispatcher(call: CallOptions = {}): Dispatcher {
     checkCallOptions(call, "hub.dispatcher");
-    return this.#createDispatcher(call);
+    return this.#createDispatcher(pickCallOptions(call));
   }
 
   install(call: CallOptions = {}): () => void {
     checkCallOptions(call, "hub.install");
-    const own: CallOptions = { ...pickCallOptions(this.#parts.defaults ?? {}), ...pickCallOptions(call) };
+    const own: CallOptions = { ...this.#parts.defaults, ...pickCallOptions(call) };
     // Without `maxBreakerWaitMs`, a `maxWaitMs` bounds the wait for circuits too.
     const fallback = own.maxWaitMs === undefined ? { ...INSTALL_DEFAULTS, ...own } : own;
     const uninstall = install(this.#createDispatcher(undefined, fallback));
@@ -192,12 +193,13 @@ export class HttpHub implements Hub {
   agents(call: CallOptions = {}, options: AgentOptions = {}): HubAgents {
     checkCallOptions(call, "hub.agents");
     checkNodeCall(call, "hub.agents");
-    return createHubAgents(this.#nodeInterceptor(call), options);
+    return createHubAgents(this.#nodeInterceptor(pickCallOptions(call)), options);
   }
 
   with<Result>(call: CallOptions, work: () => Result): Result {
     checkCallOptions(call, "hub.with");
-    return this.#context.run(mergeCallOptions(call, this.#context.getStore()) ?? NO_OPTIONS, work);
+    const inner = mergeCallOptions(pickCallOptions(call), this.#context.getStore());
+    return this.#context.run(inner ?? NO_OPTIONS, work);
   }
 
   listen(listener: HubListener): () => void {
