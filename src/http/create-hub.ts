@@ -145,8 +145,9 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   // Innermost stage first: each stage sends through the stage before it in this list.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
-    artifactStage,
+    // Inside the artifact stage, which renames the `content-encoding` of a robots.txt.
     next => (robots === undefined ? next : crawlDelayStage(robots, next)),
+    artifactStage,
     next => cacheStage({ store: cache?.store, time, activeRequests, callerIdentity, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),

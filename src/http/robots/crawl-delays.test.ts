@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
 import { StoreError } from "../../errors.ts";
 import { limitPoliciesFrom } from "../../policy/limits.ts";
@@ -150,6 +151,47 @@ test("a robots.txt that the caller requests itself is read, and not requested ag
   for (let step = 0; step < 2; step += 1) await time.advance(10_030);
   await Promise.all(sent);
   assert.equal(urls().filter(url => url === "/robots.txt").length, 1);
+});
+
+test("a HEAD of robots.txt reads no delay, so the file is requested before the first page", async t => {
+  const { time, hub, server, urls, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
+  await hub.fetch(`${server.origin}/robots.txt`, { method: "HEAD", role: "landing" });
+  const sent = [send("/1", "landing"), send("/2", "landing")];
+  await until(() => pages().length === 1 && hub.snapshot().waiting === 1);
+  assert.deepEqual(urls(), ["/robots.txt", "/robots.txt", "/1"]);
+  await time.advance(11_000);
+  await Promise.all(sent);
+});
+
+for (const role of ["landing", "artifact"] as const)
+  for (const isRequestedByCaller of [false, true])
+    test(`a compressed robots.txt is read, for the role ${role}, requested by ${isRequestedByCaller ? "the caller" : "the hub"}`, async t => {
+      const time = new FakeTime();
+      const server = await serve(t, ({ url }, response) => {
+        if (url !== "/robots.txt") return void response.end("page");
+        response.setHeader("content-encoding", "gzip").end(gzipSync("User-agent: *\nCrawl-delay: 10\n"));
+      });
+      const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits });
+      const get = async (path: string) => (await hub.fetch(`${server.origin}${path}`, { role })).arrayBuffer();
+      if (isRequestedByCaller) await get("/robots.txt");
+      const sent = [get("/1"), get("/2")];
+      await until(() => server.requests.length === 2 && hub.snapshot().waiting === 1);
+      await time.advance(11_000);
+      await Promise.all(sent);
+      assert.equal(server.requests.length, 3);
+    });
+
+test("a robots.txt in an unknown coding sets no delay, and is not kept", async t => {
+  const saved: string[] = [];
+  const server = await serve(t, ({ url }, response) => {
+    if (url === "/robots.txt") response.setHeader("content-encoding", "zstd");
+    response.end("User-agent: *\nCrawl-delay: 10\n");
+  });
+  const hub = await hubFor(t, { crawlDelay: true, cache: false, limits });
+  const save = async (_: string, { text }: RobotsFile) => void saved.push(text);
+  internalsOf(hub)?.keepRobots({ find: async () => undefined, save });
+  for (const path of ["/1", "/2"]) await (await hub.fetch(`${server.origin}${path}`, { role: "landing" })).text();
+  assert.deepEqual(saved, []);
 });
 
 test("robots.txt is requested outside the context of the caller that comes first", async t => {
