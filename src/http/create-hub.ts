@@ -14,6 +14,7 @@ import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
 import { openCache } from "./cache/open-cache.ts";
+import { StoredResponses } from "./cache/stored-responses.ts";
 import { pickCallOptions } from "./call-options.ts";
 import { checkHubOptions } from "./check-options.ts";
 import { ConnectionCount } from "./connection-count.ts";
@@ -142,13 +143,14 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     return (end: CallEnd) => telemetry.emitRequest(request, end);
   };
   const callerIdentity = () => policy.callerIdentity;
+  const stored = cache && new StoredResponses(cache.store, time, callerIdentity);
   // Innermost stage first: each stage sends through the stage before it in this list.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
     // Inside the artifact stage, which renames the `content-encoding` of a robots.txt.
     next => (robots === undefined ? next : crawlDelayStage(robots, next)),
     artifactStage,
-    next => cacheStage({ store: cache?.store, time, activeRequests, callerIdentity, onRefresh }, next),
+    next => cacheStage({ stored, time, activeRequests, callerIdentity, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),
     next => refusalStage(time, next),
   ];
@@ -199,6 +201,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       activeRequests,
       callerIdentity,
       tracers,
+      invalidate: (request, head) => stored?.invalidate(request, head),
       onStarted: () => statusPublisher?.scheduleWrite(),
     },
     ownsWire: dispatcher === undefined && proxies === undefined,

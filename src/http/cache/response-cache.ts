@@ -14,11 +14,11 @@ import { completing } from "./completing-request.ts";
 import { hasRequestedBytes } from "./partial-response.ts";
 import { type FallbackRules, type Revalidation, revalidationOf } from "./revalidation.ts";
 import { coalescingKey } from "./selection.ts";
-import { type SendingFacts, StoredResponses, urlOf } from "./stored-responses.ts";
+import { type SendingFacts, type StoredResponses, urlOf } from "./stored-responses.ts";
 import { UnsafeResponse } from "./unsafe-response.ts";
 
 export interface ResponseCacheDeps {
-  readonly store: CacheStore;
+  readonly stored: StoredResponses;
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   readonly next: SendRequest;
@@ -62,11 +62,11 @@ export class ResponseCache {
   /** Keys whose last response could not be shared: their next requests do not wait for each other. */
   readonly #unshareableKeys = new Set<string>();
 
-  constructor({ store, time, activeRequests, next, callerIdentity, onRefresh }: ResponseCacheDeps) {
+  constructor({ stored, time, activeRequests, next, callerIdentity, onRefresh }: ResponseCacheDeps) {
     this.#callerIdentity = callerIdentity;
     this.#onRefresh = onRefresh;
-    this.#store = store;
-    this.#stored = new StoredResponses(store, time, callerIdentity);
+    this.#store = stored.store;
+    this.#stored = stored;
     this.#time = time;
     this.#activeRequests = activeRequests;
     this.#next = next;

@@ -4,6 +4,7 @@ import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/break
 import { BodyUnreadError } from "../../errors.ts";
 import type { Timer } from "../../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
+import type { StoredResponses } from "../cache/stored-responses.ts";
 import type { CallOptions } from "../call-options.ts";
 import { CallRecord, deadlineError } from "../call-record.ts";
 import { silentOutcome } from "../stages/abort-outcome.ts";
@@ -24,6 +25,8 @@ export interface NodeRequestDeps extends GatedRequestDeps {
   readonly activeRequests: ActiveRequests;
   readonly callerIdentity: () => CallerIdentity;
   readonly tracers: Tracers;
+  /** Removes the stored responses that a successful unsafe request makes invalid. */
+  readonly invalidate: StoredResponses["invalidate"];
   /** Called when a request enters the hub. */
   readonly onStarted: () => void;
 }
@@ -224,6 +227,8 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
       this.#client.emit("error", error);
       this.#client.destroy();
       return false;
+    } finally {
+      this.deps.invalidate(this.request, { status, headers });
     }
   }
 
