@@ -32,7 +32,8 @@ export interface CallOptions {
   readonly settleCosts?: ((response: CostResponse) => Readonly<Record<string, number>> | undefined) | undefined;
   /**
    * The longest wait before each attempt is sent, in ms. An attempt that would have to wait longer is refused at once. 0
-   * never waits for limits, Infinity waits without limit. The delay before a retry does not count.
+   * never waits for limits, Infinity waits without limit. The delay before a retry does not count. With `crawlDelay`, the
+   * wait for robots.txt counts.
    * @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
    */
   readonly maxWaitMs?: number | undefined;

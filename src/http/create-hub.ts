@@ -124,6 +124,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const robots =
     crawlDelays &&
     new RobotsReader({
+      time,
       request: (...request) => runInHubContext(() => hub.request(...request)),
       product: () => productOf(options.userAgent),
       isListed: (host, path) => {
@@ -146,9 +147,10 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const stored = cache && new StoredResponses(cache.store, time, callerIdentity);
   // Innermost stage first: each stage sends through the stage before it in this list.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
+    // Inside the retry stage, because `maxWaitMs` bounds the wait before each attempt, and inside the artifact stage, which
+    // renames the `content-encoding` of a robots.txt.
+    next => (robots === undefined ? next : crawlDelayStage({ robots, time }, next)),
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
-    // Inside the artifact stage, which renames the `content-encoding` of a robots.txt.
-    next => (robots === undefined ? next : crawlDelayStage(robots, next)),
     artifactStage,
     next => cacheStage({ stored, time, activeRequests, callerIdentity, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), next),

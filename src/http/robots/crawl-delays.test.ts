@@ -2,8 +2,17 @@ import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
-import { StoreError } from "../../errors.ts";
+import {
+  assertNothingLeft,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  settles,
+  type TestHubOptions,
+  until,
+} from "../../../test/http/kit.ts";
+import { RateLimitExceeded, StoreError } from "../../errors.ts";
 import { limitPoliciesFrom } from "../../policy/limits.ts";
 import { partitionName } from "../../policy/partition-name.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -139,6 +148,64 @@ test("a robots.txt that does not arrive within 10 s sets no delay, and the reque
   await asked.promise;
   await time.advance(10_001);
   assert.deepEqual(await Promise.all(sent), ["page", "page"]);
+});
+
+/** A server that holds its robots.txt until the test answers it. */
+async function heldRobots(t: Parameters<typeof serve>[0]) {
+  const time = new FakeTime();
+  const robots = Promise.withResolvers<() => void>();
+  const server = await serve(t, ({ url }, response) => {
+    if (url === "/robots.txt") robots.resolve(() => response.end("User-agent: *\nCrawl-delay: 2\n"));
+    else response.end("page");
+  });
+  const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits });
+  const events = recordEvents(hub);
+  const send = async (path: string, maxWaitMs: number) =>
+    (await hub.fetch(`${server.origin}${path}`, { role: "landing", maxWaitMs })).text();
+  const answer = async () => {
+    (await robots.promise)();
+    await until(() => only(events, "crawl_delay").length === 1);
+  };
+  return { time, hub, send, answer, asked: robots.promise, pages: () => server.requests.length - 1 };
+}
+
+test("a call that may not wait is refused while robots.txt is read, and sent afterwards", async t => {
+  const { time, hub, send, answer, asked, pages } = await heldRobots(t);
+  await assert.rejects(send("/1", 0), (error: Error) => {
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.equal(error.retryAfterMs, 10_000);
+    assert.equal(
+      error.message,
+      "Crawl-delay (robots.txt is being read) for 127.0.0.1 (landing): next slot in 10 s, but this call waits at most 0 ms (maxWaitMs)",
+    );
+    return true;
+  });
+  await asked;
+  await time.advance(4_000);
+  await assert.rejects(send("/2", 0), { retryAfterMs: 6_000 });
+  assert.equal(pages(), 0);
+  await answer();
+  assert.equal(await send("/3", 0), "page");
+  assertNothingLeft(hub, time);
+});
+
+test("the wait for robots.txt is part of maxWaitMs", async t => {
+  const { time, hub, send, answer, asked, pages } = await heldRobots(t);
+  const short = assert.rejects(send("/1", 500), { code: "DOCSTOKG_RATE_LIMITED", retryAfterMs: 9_500 });
+  const second = send("/2", 5_000);
+  // After robots.txt it may wait 1 s more, and not 2 s.
+  const third = assert.rejects(send("/3", 5_000), RateLimitExceeded);
+  await asked;
+  await time.advance(499);
+  assert.equal(hub.snapshot().calls, 4);
+  await time.advance(1);
+  await settles(short);
+  await time.advance(3_500);
+  await answer();
+  assert.equal(await second, "page");
+  await third;
+  assert.equal(pages(), 1);
+  assertNothingLeft(hub, time);
 });
 
 test("a robots.txt that the caller requests itself is read, and not requested again", async t => {

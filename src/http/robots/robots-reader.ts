@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { robotsFor } from "../../core/text/robots.ts";
+import type { Time } from "../../time/time.ts";
 import { decodedText } from "../decoded-text.ts";
 import type { Hub } from "../hub.ts";
 import { withRewrittenHead } from "../stages/rewritten-head.ts";
@@ -8,6 +9,7 @@ import type { OutgoingRequest, ResponseSink } from "../stages/stage.ts";
 import { type KeptRobots, ROBOTS_KEPT_MS, robotsToKeep } from "./kept-robots.ts";
 
 export interface RobotsReaderDeps {
+  readonly time: Time;
   /** The hub itself: robots.txt is requested under the limits and circuits of its host, and cached like any response. */
   readonly request: Hub["request"];
   /** The first word of the User-Agent. */
@@ -16,6 +18,14 @@ export interface RobotsReaderDeps {
   readonly isListed: (host: string, path: string) => boolean;
   /** Called with each Crawl-delay that was read, in seconds. */
   readonly onDelay: (host: string, delayS: number) => void;
+}
+
+/** A robots.txt that is being read. */
+export interface RobotsReading {
+  /** Never rejects. */
+  readonly done: Promise<void>;
+  /** When it has ended at the latest, in monotonic microseconds. */
+  readonly endsByUs: number;
 }
 
 type ObservedRequest = Pick<OutgoingRequest, "method" | "origin" | "host">;
@@ -34,8 +44,8 @@ const ORIGINS_MAX = 4096;
  */
 export class RobotsReader {
   readonly #deps: RobotsReaderDeps;
-  /** By origin: a promise that never rejects while robots.txt is being read, then undefined. */
-  readonly #origins = new Map<string, Promise<void> | undefined>();
+  /** By origin; undefined once robots.txt was read. */
+  readonly #origins = new Map<string, RobotsReading | undefined>();
   #kept: KeptRobots | undefined;
 
   constructor(deps: RobotsReaderDeps) {
@@ -55,13 +65,14 @@ export class RobotsReader {
     return role !== "metadata" && call.service === undefined && !this.#deps.isListed(host, path);
   }
 
-  /** Reads the robots.txt of this origin, and resolves when that is done. Undefined if it was read before. */
-  read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): Promise<void> | undefined {
+  /** Reads the robots.txt of this origin. Undefined if it was read before. */
+  read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): RobotsReading | undefined {
     if (this.#origins.has(origin)) return this.#origins.get(origin);
-    const reading = this.#load(origin, host)
+    const done = this.#load(origin, host)
       // If robots.txt cannot be read, no delay is set.
       .catch(() => undefined)
       .then(() => this.#remember(origin, undefined));
+    const reading = { done, endsByUs: this.#deps.time.monotonicUs() + DEADLINE_MS * 1000 };
     this.#remember(origin, reading);
     return reading;
   }
@@ -121,7 +132,7 @@ export class RobotsReader {
     if (crawlDelayS !== undefined) this.#deps.onDelay(host, crawlDelayS);
   }
 
-  #remember(origin: string, reading: Promise<void> | undefined): void {
+  #remember(origin: string, reading: RobotsReading | undefined): void {
     for (const oldest of this.#origins.keys()) {
       if (this.#origins.size < ORIGINS_MAX || this.#origins.has(origin)) break;
       this.#origins.delete(oldest);
