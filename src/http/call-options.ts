@@ -34,10 +34,14 @@ export interface CallOptions {
    * The longest wait before each attempt is sent, in ms. An attempt that would have to wait longer is refused at once. 0
    * never waits for limits, Infinity waits without limit. The delay before a retry does not count. With `crawlDelay`, the
    * wait for robots.txt counts.
-   * @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
+   * @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`; a retry without both may wait for the rest
+   * of the hub's `retry.deadlineMs`
    */
   readonly maxWaitMs?: number | undefined;
-  /** The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
+  /**
+   * The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. A retry of a call without
+   * `maxWaitMs` does not wait for circuits. @default `maxWaitMs`
+   */
   readonly maxBreakerWaitMs?: number | undefined;
   /**
    * Time for the complete call in ms, above 0: waits, attempts and body. A call that cannot be sent in time is refused at

@@ -121,7 +121,7 @@ export class HttpHub implements Hub {
     // Node's fetch follows redirects itself.
     const call = { ...(options ? pickCallOptions(options) : undefined), fetchCall, maxRedirections: 0 };
     const init = fetchInit(options, new FetchDispatcher(this.#dispatchFetch, call));
-    fetchCall.hold(callDeps.activeRequests);
+    fetchCall.keepHubOpen(callDeps.activeRequests);
     try {
       let target = input;
       const given = options?.body;
@@ -134,7 +134,8 @@ export class HttpHub implements Hub {
         init["body"] = fetchCall.bodyBytes;
       }
       const response = await builtInFetch(target, init);
-      // An installed hub gets the request of a fetch that does not use its dispatcher.
+      // If a hub is installed, a replaced fetch that ignores `init.dispatcher` reaches it through the global dispatcher, so
+      // this is not reported.
       if (!fetchCall.isSent && this.#installations.size === 0) this.#bypassReports.addUnseen(urlOf(input));
       return response;
     } catch (error) {
@@ -317,7 +318,7 @@ export class HttpHub implements Hub {
   ): void {
     const { callDeps, tracers } = this.#parts;
     try {
-      if (this.#closing !== undefined && !given?.fetchCall?.isHeld) throw new HubClosedError();
+      if (this.#closing !== undefined && !given?.fetchCall?.keepsHubOpen) throw new HubClosedError();
       const call = this.#withDefaults(given, fallback) ?? NO_OPTIONS;
       const outgoing = toOutgoingRequest(options, handler, call, this.#outgoing);
       tracers.start(outgoing);

@@ -32,7 +32,7 @@ export interface ResponseCacheDeps {
 }
 
 /** The stored responses that can be used for a request that is sent. */
-interface Known {
+interface UsableStored {
   /** A stored response that the server is asked to confirm. */
   readonly revalidation?: Revalidation | undefined;
   /** A stored part that the response may complete. */
@@ -75,7 +75,7 @@ export class ResponseCache {
   /** Serves a stored response, or sends the request. `control` is its parsed Cache-Control. */
   send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): RequestHandle {
     const found = control.ignoresStored ? undefined : this.#stored.find(request);
-    if (found === undefined) return this.#forward(request, control, sink, NOTHING);
+    if (found === undefined) return this.#forward(request, control, sink, NOTHING_STORED);
     if (!hasRequestedBytes(request, found)) return this.#forward(request, control, sink, { part: found });
     const verdict = decideReuse(this.#stored.factsOf(found), control, this.#time.wallMs());
     if (verdict.kind === "revalidate") {
@@ -83,15 +83,18 @@ export class ResponseCache {
     }
     const body = found.body();
     // Another process has evicted it since it was found.
-    if (body === undefined) return this.#forward(request, control, sink, NOTHING);
+    if (body === undefined) return this.#forward(request, control, sink, NOTHING_STORED);
     const isFresh = verdict.kind === "fresh";
     if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached)
       this.#revalidateInBackground(request, control, found);
     return deliverCacheReply(request, isFresh ? "hit" : "stale", this.#stored.withAge(found), body, sink);
   }
 
-  /** For a request that does not use stored responses: a sink that removes those which its response makes invalid. */
-  sinkFor(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): ResponseSink {
+  /**
+   * Wraps the sink of a request that bypasses the cache. If the request is unsafe and succeeds, the stored responses that it
+   * makes invalid are removed.
+   */
+  invalidatingSink(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): ResponseSink {
     const { method, role, record } = request;
     if (method === "GET" || method === "HEAD" || method === "OPTIONS") return sink;
     const requestedMs = this.#time.wallMs();
@@ -111,7 +114,7 @@ export class ResponseCache {
     );
   }
 
-  #forward(request: OutgoingRequest, control: RequestControl, sink: ResponseSink, known: Known): RequestHandle {
+  #forward(request: OutgoingRequest, control: RequestControl, sink: ResponseSink, known: UsableStored): RequestHandle {
     if (control.onlyIfCached) return deliverNotCached(request, sink);
     // The response to a HEAD has no body that could be stored for a GET.
     if (request.method !== "GET") return this.#next(request, sink);
@@ -130,7 +133,7 @@ export class ResponseCache {
     request: OutgoingRequest,
     control: RequestControl,
     sink: ResponseSink,
-    known: Known,
+    known: UsableStored,
     joining: Joining,
   ): RequestHandle {
     const coalesced = this.#createCoalesced(request, control, known, joining);
@@ -162,7 +165,7 @@ export class ResponseCache {
   #createCoalesced(
     request: OutgoingRequest,
     control: RequestControl,
-    { revalidation, part }: Known,
+    { revalidation, part }: UsableStored,
     { key, mayBeJoined }: Joining,
     onBackgroundEnd?: (end: CallEnd) => void,
   ): CoalescedRequest {
@@ -180,9 +183,9 @@ export class ResponseCache {
         requestAgain: (follower, sink, how) => {
           const forwarded =
             how === "requeued" ? this.#asRetry(follower) : this.#withRemainingWait(follower, sent.record);
-          if (how === "unconditional") return this.#forward(forwarded, control, sink, NOTHING);
+          if (how === "unconditional") return this.#forward(forwarded, control, sink, NOTHING_STORED);
           return how === "unshared"
-            ? this.#startCoalesced(forwarded, control, sink, NOTHING, { key, mayBeJoined: false })
+            ? this.#startCoalesced(forwarded, control, sink, NOTHING_STORED, { key, mayBeJoined: false })
             : this.send(forwarded, control, sink);
         },
         onShareable: (isShareable, head) => {
@@ -251,7 +254,7 @@ export class ResponseCache {
   }
 }
 
-const NOTHING: Known = Object.freeze({});
+const NOTHING_STORED: UsableStored = Object.freeze({});
 
 /**
  * The shared request has a record of its own, because it may outlive the call of its first leader. Waits and attempts are

@@ -66,7 +66,7 @@ export class StoredResponses {
     });
   }
 
-  /** Has no effect when the URL was written to since the request. */
+  /** Has no effect if this hub has sent a successful unsafe request for the URL since. */
   put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], sent: SendingFacts): void {
     if (this.isInvalidatedSince(request, sent.invalidations)) return;
     if (head.status !== 206) {

@@ -33,7 +33,7 @@ export function cacheStage({ stored, ...deps }: CacheStageDeps, next: SendReques
     const control = withCallOptions(requested, call);
     if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);
     if (control.onlyIfCached) return deliverNotCached(request, sink);
-    return next(request, cache === undefined ? sink : cache.sinkFor(request, control, sink));
+    return next(request, cache === undefined ? sink : cache.invalidatingSink(request, control, sink));
   };
 }
 
