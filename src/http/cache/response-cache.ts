@@ -215,12 +215,12 @@ export class ResponseCache {
    * A follower that is sent on its own. If the shared request was still queued, the time since the follower's start
    * counts as its own time in the queue, so less of its `maxWaitMs` and `maxBreakerWaitMs` is left (law L4).
    */
-  #withRemainingWait(follower: OutgoingRequest, { sentMs, account }: CallRecord): OutgoingRequest {
+  #withRemainingWait(follower: OutgoingRequest, { sentMs, creditedCall }: CallRecord): OutgoingRequest {
     const again = { ...follower, needsCallerContext: true };
     const { maxWaitMs, maxBreakerWaitMs } = follower.call;
     if (sentMs !== undefined || (maxWaitMs ?? maxBreakerWaitMs) === undefined) return again;
     const waitedMs = (this.#time.monotonicUs() - follower.startedUs) / 1000;
-    const breakerWaitMs = Math.min(waitedMs, account.breakerWaitMs);
+    const breakerWaitMs = Math.min(waitedMs, creditedCall.breakerWaitMs);
     const bounds = {
       maxWaitMs: remainingMs(maxWaitMs, waitedMs),
       maxBreakerWaitMs: remainingMs(maxBreakerWaitMs, breakerWaitMs),
@@ -264,7 +264,7 @@ function withOwnRecord(request: OutgoingRequest): OutgoingRequest {
   // A refresh has no caller.
   if (request.cause === "refresh") return request;
   const record = new CallRecord();
-  record.account = request.record;
+  record.creditedCall = request.record;
   return { ...request, record };
 }
 
