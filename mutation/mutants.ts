@@ -19,7 +19,8 @@ export interface Mutant {
   readonly after: string;
 }
 
-interface Change {
+/** One change of the text of a file. */
+export interface Change {
   readonly kind: string;
   readonly start: number;
   readonly end: number;
@@ -67,7 +68,7 @@ export function applied(code: string, { start, end, after }: Pick<Mutant, "start
 export function mutantsOf(file: string, source: string): readonly Mutant[] {
   const code = strippedOf(source);
   const changes: Change[] = [];
-  visit(parse(code, { ecmaVersion: "latest", sourceType: "module" }), node => changes.push(...changesOf(node, code)));
+  visit(treeOf(code), node => changes.push(...changesOf(node, code)));
   changes.sort((a, b) => a.start - b.start || a.end - b.end || (a.after < b.after ? -1 : 1));
   const lines = source.split("\n");
   const seen = new Map<string, number>();
@@ -86,7 +87,12 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
   });
 }
 
-function changesOf(node: AnyNode, code: string): readonly Change[] {
+export function treeOf(code: string): AnyNode {
+  return parse(code, { ecmaVersion: "latest", sourceType: "module" });
+}
+
+/** The changes at a node, without those at its children. */
+export function changesOf(node: AnyNode, code: string): readonly Change[] {
   const textOf = ({ start, end }: { start: number; end: number }) => code.slice(start, end);
   const replace = (kind: string, after: string, { start, end }: { start: number; end: number } = node) => ({
     kind,
@@ -142,9 +148,10 @@ function isText(node: AnyNode): boolean {
   return node.type === "TemplateLiteral";
 }
 
-function visit(node: AnyNode, callback: (node: AnyNode) => void): void {
-  callback(node);
-  for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, callback);
+/** Calls `callback` for each node of a tree, parents first. */
+export function visit(node: AnyNode, callback: (node: AnyNode, parent?: AnyNode) => void, parent?: AnyNode): void {
+  callback(node, parent);
+  for (const child of Object.values(node).flat()) if (isNode(child)) visit(child, callback, node);
 }
 
 function isNode(value: unknown): value is AnyNode {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mutantsOf } from "./mutants.ts";
-import { fileRecord, recordSentence, untried } from "./record.ts";
+import { fileRecord, recordSentence, retried, untried } from "./record.ts";
 import type { MutantResult } from "./try-mutants.ts";
 
 const ADULT = "export const isAdult = (age: number): boolean => age >= 18;\n";
@@ -22,6 +22,18 @@ test("a file is tried again after a change of its code, but not of a comment", (
   assert.equal(untriedWith(ADULT), 0);
   assert.equal(untriedWith(`/** Of age. */\n// In years.\n${ADULT}`), 0);
   assert.equal(untriedWith(ADULT.replace("18", "21")), 1);
+});
+
+test("survivors that are tried again replace those of the record, and justified ones no longer count", () => {
+  const [first] = mutants;
+  assert.ok(first);
+  const again = (...some: readonly MutantResult[]) => {
+    const { tried, killed, survivors } = retried(record["adult.ts"], some);
+    return [tried, killed, Object.keys(survivors).length];
+  };
+  assert.deepEqual(again({ mutant: first, outcome: "survived" }), [2, 1, 1]);
+  assert.deepEqual(again({ mutant: first, outcome: "killed" }), [2, 2, 0]);
+  assert.deepEqual(again(), [1, 1, 0]);
 });
 
 test("the sentence of the record sums its files", () => {

@@ -60,6 +60,18 @@ export function fileRecord(text: string, results: readonly MutantResult[]): File
   };
 }
 
+/** The record of a file after its survivors were tried again; mutants that are justified since then no longer count. */
+export function retried(known: FileRecord, results: readonly MutantResult[]): FileRecord {
+  const again = fileRecord("", results);
+  return {
+    code: known.code,
+    tried: known.killed + again.tried,
+    killed: known.killed + again.killed,
+    timeOuts: known.timeOuts + again.timeOuts,
+    survivors: again.survivors,
+  };
+}
+
 /** What docs/guarantees.md says about the record. */
 export function recordSentence(record: MutationRecord, files: number): string {
   const records = Object.values(record);

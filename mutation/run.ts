@@ -5,24 +5,27 @@
  *   --file PATH          only the mutants of this file (repeatable)
  *   --id ID              only this mutant (repeatable)
  *   --sample N --seed S  a random sample of N mutants (seed 1)
- *   --workers N          processes at a time (2)
- *   --slow-ms N          skip test files that take longer than N ms (20000)
- *   --record             try the files that are not in `record.json` with their present code, and add them
+ *   --workers N          processes at a time (1)
+ *   --budget-ms N        run the likeliest tests of a mutant until they have taken N ms (5000)
+ *   --record             try the files that are not in `record.json` with their present code, and add them;
+ *                        with --file, only this file, even if it is there
+ *   --survivors          with --record: only try the survivors on record again
  *   --minutes N          with --record: begin no further file after N minutes
  *   --list               print the mutants without running tests
  *   --json               print one JSON document
  *
  * Exit code 1: a mutant survived that is not in `justified.json`. 2: an option or `justified.json` is invalid.
+ * 130: ended by Ctrl-C.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { Baselines } from "./baseline.ts";
 import { type Justified, problemsOf } from "./justified.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
-import { fileRecord, readRecord, recordSentence, type Source, untried, writeRecord } from "./record.ts";
+import { Progress } from "./progress.ts";
+import { type FileRecord, fileRecord, readRecord, recordSentence, retried, untried, writeRecord } from "./record.ts";
 import { sampleOf } from "./sample.ts";
-import { type MutantResult, tryMutants } from "./try-mutants.ts";
+import { type MutantResult, MutantTrials } from "./try-mutants.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const { values: args } = parseArgs({
@@ -31,19 +34,29 @@ const { values: args } = parseArgs({
     id: { type: "string", multiple: true },
     sample: { type: "string" },
     seed: { type: "string", default: "1" },
-    workers: { type: "string", default: "2" },
-    "slow-ms": { type: "string", default: "20000" },
+    workers: { type: "string", default: "1" },
+    "budget-ms": { type: "string", default: "5000" },
     record: { type: "boolean", default: false },
+    survivors: { type: "boolean", default: false },
     minutes: { type: "string", default: "1000000" },
     list: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
 
-const sources = sourcesOf("src/{core,limiter,breaker,sharing,gate}/**/*.ts");
+const MODULES = "src/{core,limiter,breaker,sharing,gate}/**/*";
+/** A test may need a minute on a busy machine. */
+const HANG_MS = 300_000;
+const sources = globSync(`${MODULES}.ts`, { cwd: root })
+  .filter(file => !file.endsWith(".test.ts"))
+  .sort()
+  .map(file => ({ file, text: readFileSync(resolve(root, file), "utf8") }));
+const testFiles = globSync(`${MODULES}.test.ts`, { cwd: root }).sort();
 const all = sources.flatMap(({ file, text }) => mutantsOf(file, text));
 const justified: Justified = JSON.parse(readFileSync(resolve(import.meta.dirname, "justified.json"), "utf8"));
 const selected = select(all);
+const stop = new AbortController();
+process.once("SIGINT", () => stop.abort());
 const problems = problemsOf(justified, all);
 for (const problem of problems) console.error(`justified.json: ${problem}`);
 if (problems.length > 0 || selected.length === 0) {
@@ -57,54 +70,88 @@ if (problems.length > 0 || selected.length === 0) {
   await tryAll(selected);
 }
 
+if (stop.signal.aborted) process.exitCode = 130;
+
 /** Written after each file, so that an interrupted run loses only the trials of one file. */
 async function recordAll(): Promise<void> {
-  const baselines = new Baselines(root, count("slow-ms"));
+  const record = readRecord();
+  const isNew = new Set(untried(record, sources).map(({ file }) => file));
+  const files = sources.filter(({ file }) =>
+    args.survivors
+      ? !isNew.has(file) && Object.keys(record[file]?.survivors ?? {}).length > 0 && (args.file?.includes(file) ?? true)
+      : (args.file?.includes(file) ?? isNew.has(file)),
+  );
+  const tasks = files.map(({ file, text }) => {
+    const known = args.survivors ? record[file] : undefined;
+    const mutants = all.filter(({ file: of, id }) => of === file && (known === undefined || id in known.survivors));
+    return { file, text, known, mutants: mutants.filter(mutant => !isJustified(mutant)) };
+  });
+  const progress = new Progress(tasks.map(({ mutants }) => mutants.length));
   const startMs = performance.now();
-  for (const { file, text } of untried(readRecord(), sources)) {
-    if (performance.now() - startMs > count("minutes") * 60_000) break;
-    const results = await tried(
-      all.filter(mutant => mutant.file === file),
-      baselines,
-    );
-    writeRecord({ ...readRecord(), [file]: fileRecord(text, results) }, sources);
-    console.log(`${file}: ${recordSentence({ [file]: fileRecord(text, results) }, 1)}`);
-  }
+  await tryFiles(tasks, ({ text, file, known }, results) => {
+    const result: FileRecord = known === undefined ? fileRecord(text, results) : retried(known, results);
+    writeRecord({ ...readRecord(), [file]: result }, sources);
+    console.log(`${file}: ${recordSentence({ [file]: result }, 1)} ${progress.after(results.length)}`);
+    return performance.now() - startMs < count("minutes") * 60_000;
+  });
   console.log(recordSentence(readRecord(), sources.length));
 }
 
 async function tryAll(mutants: readonly Mutant[]): Promise<void> {
-  const baselines = new Baselines(root, count("slow-ms"));
-  const results = await tried(mutants, baselines);
+  const results: MutantResult[] = [];
+  const byFile = Map.groupBy(
+    mutants.filter(mutant => !isJustified(mutant)),
+    ({ file }) => file,
+  );
+  const tasks = [...byFile].map(([file, some]) => ({ file, mutants: some }));
+  await tryFiles(tasks, (_, some) => results.push(...some) > 0);
   const survivors = results.filter(({ outcome }) => outcome === "survived");
   const timeOuts = results.filter(({ outcome }) => outcome === "time-out").length;
   const killed = results.length - survivors.length;
-  const left = { justified: mutants.filter(isJustified).length, slowTests: await baselines.slow() };
   const percent = results.length === 0 ? 100 : Math.floor((1000 * killed) / results.length) / 10;
+  const skipped = mutants.filter(isJustified).length;
   if (args.json) {
-    const sum = { tried: results.length, of: all.length, killed, timeOuts, percent, ...left };
+    const sum = { tried: results.length, of: all.length, killed, timeOuts, percent, justified: skipped };
     console.log(JSON.stringify({ ...sum, survivors: survivors.map(({ mutant }) => mutant) }, null, 2));
   } else {
     for (const { mutant } of survivors) console.log(`survived  ${lineOf(mutant)}`);
-    const justifiedText = `${left.justified} justified and skipped`;
     console.log(
-      `${killed} of ${results.length} killed (${timeOuts} by time-out), ${percent} %; ${justifiedText}; ${all.length} mutants in total`,
+      `${killed} of ${results.length} killed (${timeOuts} by time-out), ${percent} %; ${skipped} justified and skipped; ${all.length} mutants in total`,
     );
-    for (const test of left.slowTests) console.log(`skipped, slower than --slow-ms: ${test}`);
   }
   if (survivors.length > 0) process.exitCode = 1;
 }
 
-function isJustified({ id }: Mutant): boolean {
-  return justified[id] !== undefined;
+/** Each process takes the next file. `onFile` gets complete results, and returns false to begin no further file. */
+async function tryFiles<Task extends { readonly file: string; readonly mutants: readonly Mutant[] }>(
+  tasks: readonly Task[],
+  onFile: (task: Task, results: readonly MutantResult[]) => boolean,
+): Promise<void> {
+  const left = [...tasks];
+  const work = async () => {
+    const trials = new MutantTrials({
+      root,
+      mutated: sources.map(({ file }) => file),
+      budgetMs: count("budget-ms"),
+      hangMs: HANG_MS,
+      stagesOf,
+      onResult: showResult,
+    });
+    stop.signal.addEventListener("abort", () => trials.close());
+    try {
+      for (let task = left.shift(); task !== undefined && !stop.signal.aborted; task = left.shift()) {
+        const results = await trials.try(task.file, task.mutants);
+        if (!stop.signal.aborted && !onFile(task, results)) left.length = 0;
+      }
+    } finally {
+      trials.close();
+    }
+  };
+  await Promise.all(Array.from({ length: count("workers") }, work));
 }
 
-function tried(mutants: readonly Mutant[], baselines: Baselines): Promise<readonly MutantResult[]> {
-  const options = { root, baselines, stagesOf, workers: count("workers"), slackMs: 5000, onResult: progress };
-  return tryMutants(
-    mutants.filter(mutant => !isJustified(mutant)),
-    options,
-  );
+function isJustified({ id }: Mutant): boolean {
+  return justified[id] !== undefined;
 }
 
 function select(mutants: readonly Mutant[]): readonly Mutant[] {
@@ -113,22 +160,16 @@ function select(mutants: readonly Mutant[]): readonly Mutant[] {
   return sample === undefined ? some : sampleOf(some, count("sample"), count("seed"));
 }
 
-/** The test of the file first, then all other tests of these modules that run the changed code. */
+/** The test of the file first, then those of its folder, then those of the other modules. */
 function stagesOf(file: string): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, ".test.ts");
-  const others = globSync("src/{core,limiter,breaker,sharing,gate}/**/*.test.ts", { cwd: root }).sort();
-  const rest = others.filter(test => test !== own);
-  return existsSync(resolve(root, own)) ? [[own], rest] : [rest];
+  const isNear = (test: string) => dirname(test) === dirname(file);
+  const near = testFiles.filter(test => test !== own && isNear(test));
+  const far = testFiles.filter(test => !isNear(test));
+  return [existsSync(resolve(root, own)) ? [own] : [], near, far];
 }
 
-function sourcesOf(pattern: string): readonly Source[] {
-  return globSync(pattern, { cwd: root })
-    .filter(file => !file.endsWith(".test.ts"))
-    .sort()
-    .map(file => ({ file, text: readFileSync(resolve(root, file), "utf8") }));
-}
-
-function count(name: "sample" | "seed" | "workers" | "slow-ms" | "minutes"): number {
+function count(name: "sample" | "seed" | "workers" | "budget-ms" | "minutes"): number {
   const value = Number(args[name]);
   if (Number.isSafeInteger(value) && value > 0) return value;
   console.error(`--${name} must be a whole number above 0, not ${args[name]}`);
@@ -140,6 +181,7 @@ function lineOf({ id, file, line, before, after }: Mutant): string {
   return `${id}  ${file}:${line}  ${short(before)}  ->  ${short(after)}`;
 }
 
-function progress({ mutant, outcome, by }: MutantResult): void {
-  if (!args.json) console.error(`${outcome.padEnd(8)}  ${lineOf(mutant)}${by === undefined ? "" : `  (${by})`}`);
+function showResult({ mutant, outcome, by }: MutantResult): void {
+  const isShown = !args.json && (!args.record || outcome === "survived");
+  if (isShown) console.error(`${outcome.padEnd(8)}  ${lineOf(mutant)}${by === undefined ? "" : `  (${by})`}`);
 }

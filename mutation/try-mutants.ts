@@ -1,58 +1,101 @@
-/** Runs the tests for each mutant, a few mutants at a time. */
-import { resolve } from "node:path";
-import type { Baseline, Baselines } from "./baseline.ts";
-import type { Mutant } from "./mutants.ts";
-import { runTrial } from "./run-trial.ts";
+/** Has mutants tried in processes that run many trials, and replaces a process that a mutant has ended or blocked. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Mutant, mutantsOf } from "./mutants.ts";
+import type { Outcome } from "./trial.ts";
+import type { TrialMessage, TrialSetting, TrialTask } from "./trial-process.ts";
 
-export interface MutantResult {
-  readonly mutant: Mutant;
-  readonly outcome: "killed" | "time-out" | "survived";
-  /** The test that failed. */
-  readonly by?: string;
-}
+export type MutantResult = Outcome & { readonly mutant: Mutant };
 
-export interface Trials {
-  readonly root: string;
-  readonly baselines: Baselines;
-  /** The tests for a file, in stages: a later stage runs only when all tests of the earlier ones passed. */
+export interface TryOptions extends TrialSetting {
+  /** The test files for a file, in stages: a later stage runs only when all tests of the earlier ones passed. */
   readonly stagesOf: (file: string) => readonly (readonly string[])[];
-  readonly workers: number;
-  /** Time that a trial gets beyond five times its usual duration, because the machine may be busy. */
-  readonly slackMs: number;
+  /** A process that sends nothing for so long is blocked. */
+  readonly hangMs: number;
   readonly onResult?: (result: MutantResult) => void;
 }
 
-export async function tryMutants(mutants: readonly Mutant[], trials: Trials): Promise<readonly MutantResult[]> {
-  const results = new Map<Mutant, MutantResult>();
-  const left = mutants.values();
-  const work = async () => {
-    for (const mutant of left) {
-      const result = await tryMutant(mutant, trials);
-      results.set(mutant, result);
-      trials.onResult?.(result);
-    }
-  };
-  await Promise.all(Array.from({ length: trials.workers }, work));
-  return mutants.flatMap(mutant => results.get(mutant) ?? []);
-}
+const PROGRAM = join(import.meta.dirname, "trial-process.ts");
 
-async function tryMutant(mutant: Mutant, { root, baselines, stagesOf, slackMs }: Trials): Promise<MutantResult> {
-  for (const tests of stagesOf(mutant.file)) {
-    const reaching = await baselines.reaching(mutant, tests);
-    if (reaching.length === 0) continue;
-    const { start, end, after } = mutant;
-    const change = { path: resolve(root, mutant.file), start, end, after };
-    const trial = await runTrial(
-      { tests: reaching.map(({ test }) => resolve(root, test)), change },
-      slackMs + limitMs(reaching),
-    );
-    if (trial.kind === "time-out") return { mutant, outcome: "time-out" };
-    if (trial.kind === "failed") return { mutant, outcome: "killed", by: trial.by };
+export class MutantTrials {
+  readonly #options: TryOptions;
+  #child: ChildProcess | undefined;
+  #isClosed = false;
+
+  constructor(options: TryOptions) {
+    this.#options = options;
   }
-  return { mutant, outcome: "survived" };
-}
 
-/** Generous, because a timeout counts as killed. */
-function limitMs(tests: readonly Baseline[]): number {
-  return 5 * tests.reduce((sum, { tookMs }) => sum + tookMs, 0);
+  /** Tries mutants of one file, in their order. After `close`, only the results until then. */
+  async try(file: string, mutants: readonly Mutant[]): Promise<readonly MutantResult[]> {
+    const { root, stagesOf, onResult } = this.#options;
+    const all = mutantsOf(file, readFileSync(resolve(root, file), "utf8"));
+    const positions = new Map(all.map(({ id }, index) => [id, index]));
+    const left = new Map(mutants.map(mutant => [positions.get(mutant.id) ?? -1, mutant]));
+    const results: MutantResult[] = [];
+    while (left.size > 0 && !this.#isClosed) {
+      await this.#run({ file, stages: stagesOf(file), mutants: [...left.keys()] }, (index, outcome) => {
+        const mutant = left.get(index);
+        if (mutant === undefined) return;
+        left.delete(index);
+        const result = { ...outcome, mutant };
+        results.push(result);
+        onResult?.(result);
+      });
+    }
+    return results;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#child?.kill("SIGKILL");
+  }
+
+  /** Returns when the process has tried all mutants, or has ended. */
+  async #run(task: TrialTask, onOutcome: (mutant: number, outcome: Outcome) => void): Promise<void> {
+    const child = this.#child ?? this.#start();
+    this.#child = child;
+    let doing: TrialMessage | undefined;
+    let isBlocked = false;
+    let error: string | undefined;
+    const block = () => {
+      isBlocked = true;
+      child.kill("SIGKILL");
+    };
+    const timer = setTimeout(block, this.#options.hangMs);
+    const isOver = Promise.withResolvers<void>();
+    const onMessage = (message: TrialMessage) => {
+      timer.refresh();
+      doing = message;
+      if (message.kind === "tried") onOutcome(message.mutant, message);
+      if (message.kind === "error") error = message.message;
+      if (message.kind === "ends" && !message.isFull) isOver.resolve();
+      if (message.kind === "error" || (message.kind === "ends" && message.isFull)) child.kill("SIGKILL");
+    };
+    child.on("message", onMessage);
+    child.send(task);
+    const hasEnded = once(child, "exit");
+    await Promise.race([isOver.promise, hasEnded]);
+    clearTimeout(timer);
+    child.off("message", onMessage);
+    if (doing?.kind === "ends" && !doing.isFull) return;
+    this.#child = undefined;
+    if (this.#isClosed) return;
+    if (error !== undefined) throw new Error(error);
+    if (doing === undefined) throw new Error("the trial process does not start");
+    if (doing.kind === "measures") throw new Error(`${doing.test} ends or blocks its process without any change`);
+    if (doing.kind === "tries")
+      onOutcome(doing.mutant, isBlocked ? { outcome: "time-out" } : { outcome: "killed", by: "the process ended" });
+  }
+
+  #start(): ChildProcess {
+    const { root, mutated, budgetMs } = this.#options;
+    const setting: TrialSetting = { root, mutated, budgetMs };
+    return fork(PROGRAM, [JSON.stringify(setting)], {
+      execArgv: ["--no-warnings", "--max-old-space-size=4096"],
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+  }
 }

@@ -1,8 +1,9 @@
 /**
  * Seconds for the same works without limits: single processes, each with a manifest file and its part of the list,
  * against the same number of workers on one PostgreSQL manifest. Both download the same files from a fast server, in
- * turns, so that the load of the machine is the same for both. The numbers of PostgreSQL statements and of CPU
- * milliseconds for each work depend little on the load. Both include the start and the end of each process.
+ * turns, so that the load of the machine is the same for both. The numbers of PostgreSQL statements and commits, of bytes
+ * of its log and of CPU milliseconds for each work depend little on the load. Both include the start and the end of each
+ * process.
  *
  *   npm run workers:throughput -- --works 2000 --processes 4 --rounds 3
  */
@@ -81,6 +82,7 @@ async function measure(): Promise<void> {
       const enqueue = ["run", "--input", "-", "--enqueue-only", "--out", join(out, "workers"), ...manifest];
       await startDocstokg(enqueue, { env, input: urls.join("\n") }).ended;
       await database.query("SELECT pg_stat_statements_reset()");
+      const before = await countersOf(database);
       const workers = await costOf(
         files.pid,
         async () => {
@@ -90,10 +92,14 @@ async function measure(): Promise<void> {
         },
         works,
       );
-      const [row = {}] = await database.query("SELECT sum(calls)::float8 AS calls FROM pg_stat_statements");
+      const after = await countersOf(database);
       const cpuMsPerWork = { alone: alone.cpuMs / works, workers: workers.cpuMs / works };
-      const statementsPerWork = Number(row["calls"]) / works;
-      results.push({ aloneS: alone.elapsedS, workersS: workers.elapsedS, cpuMsPerWork, statementsPerWork });
+      const databasePerWork = {
+        statements: after.statements / works,
+        commits: (after.commits - before.commits) / works,
+        logBytes: (after.logBytes - before.logBytes) / works,
+      };
+      results.push({ aloneS: alone.elapsedS, workersS: workers.elapsedS, cpuMsPerWork, databasePerWork });
     }
     printFigures({
       ...{ works, processes, results },
@@ -112,7 +118,28 @@ interface RoundResult {
   readonly workersS: number;
   /** Of the processes, for the workers with their database. */
   readonly cpuMsPerWork: { readonly alone: number; readonly workers: number };
-  readonly statementsPerWork: number;
+  readonly databasePerWork: DatabaseCounters;
+}
+
+interface DatabaseCounters {
+  /** Since the last reset. */
+  readonly statements: number;
+  readonly commits: number;
+  /** Of the write-ahead log. */
+  readonly logBytes: number;
+}
+
+async function countersOf(database: PostgresServer): Promise<DatabaseCounters> {
+  const [row = {}] = await database.query(
+    `SELECT (SELECT sum(calls) FROM pg_stat_statements)::float8 AS statements, xact_commit::float8 AS commits,
+       pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 AS log_bytes
+     FROM pg_stat_database WHERE datname = current_database()`,
+  );
+  return {
+    statements: Number(row["statements"]),
+    commits: Number(row["commits"]),
+    logBytes: Number(row["log_bytes"]),
+  };
 }
 
 /** @param server the process that serves the files, whose CPU time does not count */

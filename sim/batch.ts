@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { drawPlan } from "./draw-plan.ts";
-import { simulate, type Violation } from "./simulate.ts";
+import { type Occasions, simulate, type Violation } from "./simulate.ts";
 
 export interface BatchOrder {
   readonly from: number;
@@ -16,6 +16,7 @@ export interface BatchResult {
   readonly seeds: number;
   readonly requests: number;
   readonly broken: readonly BrokenSeed[];
+  readonly occasions: Occasions;
 }
 
 /** Worlds that run at the same time in one thread: while one waits for the event loop, another can run. */
@@ -27,6 +28,7 @@ const CHUNK = 250;
 export async function runInThread({ from, count }: BatchOrder): Promise<BatchResult> {
   let next = from;
   let requests = 0;
+  let occasions: Occasions = {};
   const broken: BrokenSeed[] = [];
   const work = async () => {
     while (next < from + count) {
@@ -34,11 +36,12 @@ export async function runInThread({ from, count }: BatchOrder): Promise<BatchRes
       next += 1;
       const outcome = await simulate(drawPlan(seed));
       requests += outcome.requests;
+      occasions = sumOf(occasions, outcome.occasions);
       broken.push(...outcome.violations.map(violation => ({ ...violation, seed })));
     }
   };
   await Promise.all(Array.from({ length: CONCURRENT_WORLDS }, work));
-  return { seeds: count, requests, broken };
+  return { seeds: count, requests, broken, occasions };
 }
 
 /** Runs seeds in `threads` workers, by default one for each core. `onChunk` gets the sum so far after each chunk. */
@@ -47,7 +50,7 @@ export async function runBatch(
   { threads = availableParallelism(), onChunk }: { threads?: number; onChunk?: (sum: BatchResult) => void } = {},
 ): Promise<BatchResult> {
   let next = from;
-  let sum: BatchResult = { seeds: 0, requests: 0, broken: [] };
+  let sum: BatchResult = { seeds: 0, requests: 0, broken: [], occasions: {} };
   const runWorker = async () => {
     const worker = new Worker(new URL("./worker.ts", import.meta.url));
     try {
@@ -76,5 +79,15 @@ function runOrder(worker: Worker, order: BatchOrder): Promise<BatchResult> {
 }
 
 function add(a: BatchResult, b: BatchResult): BatchResult {
-  return { seeds: a.seeds + b.seeds, requests: a.requests + b.requests, broken: [...a.broken, ...b.broken] };
+  return {
+    seeds: a.seeds + b.seeds,
+    requests: a.requests + b.requests,
+    broken: [...a.broken, ...b.broken],
+    occasions: sumOf(a.occasions, b.occasions),
+  };
+}
+
+export function sumOf(a: Occasions, b: Occasions): Occasions {
+  const titles = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return Object.fromEntries([...titles].map(title => [title, (a[title] ?? 0) + (b[title] ?? 0)]));
 }

@@ -42,3 +42,15 @@ test("the plans of seeds differ and cover every fault, server model and number o
   assert.ok(plans.some(({ hosts }) => hosts.some(({ hasPartitionBreakers }) => hasPartitionBreakers)));
   assert.equal(new Set(plans.map(plan => JSON.stringify({ ...plan, seed: 0 }))).size, 2000);
 });
+
+test("each fourth plan has one focus: full windows alone, evicted keys, reloads, or a store that is away", () => {
+  const plans = Array.from({ length: 400 }, (_, index) => drawPlan(4 * index + 3));
+  const calm = plans.filter(({ faults, store, isAimd }) => faults.length === 0 && store === undefined && !isAimd);
+  const evicting = plans.filter(({ keptKeys, hosts }) => keptKeys === 0 && hosts.length === 8);
+  const reloading = plans.filter(({ faults }) => faults.length === 3 && faults.every(({ kind }) => kind === "reload"));
+  const away = plans.filter(({ faults }) => faults.length > 0 && faults.every(({ kind }) => kind === "store-away"));
+  for (const focus of [calm, evicting, reloading, away]) assert.ok(focus.length > 50, `${focus.length} plans`);
+  assert.ok(away.every(({ processes, store }) => processes.length > 1 && store !== undefined));
+  const rest = Array.from({ length: 400 }, (_, index) => drawPlan(4 * index));
+  assert.ok(rest.every(({ keptKeys }) => keptKeys === undefined));
+});

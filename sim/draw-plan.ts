@@ -1,5 +1,6 @@
 import type { Role } from "../src/policy/roles.ts";
 import { drawFaults } from "./draw-faults.ts";
+import { focused } from "./focused-plan.ts";
 import type {
   BreakerPlan,
   CallPlan,
@@ -22,8 +23,13 @@ const GUARD_SPARE_MS = 2;
 const MAX_CALL_CREDITS = 6;
 const MIN_CREDITS = 36;
 
-/** Generates the plan of a seed. */
+/** Generates the plan of a seed. Each fourth world has one focus. */
 export function drawPlan(seed: number): Plan {
+  const plan = drawMixed(seed);
+  return seed % 4 === 3 ? focused(new Random(seed, 5), plan) : plan;
+}
+
+function drawMixed(seed: number): Plan {
   const random = new Random(seed);
   const costs = new Random(seed, 1);
   const processCount = random.pick([1, 1, 1, 2, 2, 3]);

@@ -17,6 +17,8 @@ export interface Plan {
   readonly startsWithTotals: boolean;
   readonly calls: readonly CallPlan[];
   readonly faults: readonly Fault[];
+  /** How many idle keys of each role a process keeps before it evicts some. Absent: as many as a hub. */
+  readonly keptKeys?: number | undefined;
   /** A fault built into the hub, to test that a law detects it. Never generated from a seed. */
   readonly sabotage?: Sabotage;
 }
@@ -208,6 +210,7 @@ export type Sabotage =
   | "no-ramp-up"
   | "deaf-to-slow-calls"
   | "hasty-slow-calls"
+  | "hasty-circuits"
   | "short-resets"
   | "wide-slots"
   | "generous-store"

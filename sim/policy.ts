@@ -113,7 +113,7 @@ function breakersOf({ breakers, hosts, sabotage }: Plan): BreakersOptions {
       hosts.filter(host => isSplit(host, sabotage)).map(({ name }) => [name, { per: "partition" as const }]),
     ),
     defaults: {
-      fail_max: failMax,
+      fail_max: sabotage === "hasty-circuits" ? failMax - 1 : failMax,
       reset_timeout_s: sabotage === "short-resets" ? resetS / 4 : resetS,
       retry_after_cap_s: sabotage === "short-cooldowns" ? 0.5 : retryAfterCapS,
       half_open: { trial_calls: { metadata: trials, landing: trials, artifact: trials }, jitter_ms: jitterMs },

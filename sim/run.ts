@@ -10,6 +10,7 @@
  *   --sabotage X     builds a fault into the hub of --seed, to test that a law detects it
  *   --even-shares N  measures how evenly and how fully four processes use one limit, over N worlds
  *
+ * The last lines say how often each law applied: a law that never applies proves nothing.
  * When a law is violated, the exit code is 1 and the output has the seed, the law and a small plan that violates it.
  */
 import { readFileSync } from "node:fs";
@@ -21,7 +22,7 @@ import type { Plan, Sabotage } from "./plan.ts";
 import { parsePlan, planText } from "./plan-text.ts";
 import { shrink } from "./shrink.ts";
 import { simulate } from "./simulate.ts";
-import { readTotals, recordTotals } from "./totals.ts";
+import { readTotals, recordTotals, totalsSentence } from "./totals.ts";
 import { traceLine } from "./trace.ts";
 
 const { values } = parseArgs({
@@ -81,7 +82,9 @@ async function runMany(): Promise<void> {
   console.log(
     `${sum.seeds} seeds from ${from}: ${sum.requests} requests, ${sum.broken.length} violations, ${tookS.toFixed(1)} s`,
   );
-  if (values.record) console.log(`totals: ${JSON.stringify(recordTotals(sum))}`);
+  for (const [title, count] of Object.entries(sum.occasions).sort(([, a], [, b]) => a - b))
+    console.log(`${String(count).padStart(10)}  ${title}`);
+  if (values.record) console.log(`totals: ${totalsSentence(recordTotals(sum))}`);
   if (sum.broken.length === 0) return;
   process.exitCode = 1;
   const [first] = sum.broken;

@@ -145,7 +145,7 @@ async function assemble(
     retry: { attempts: plan.retryAttempts },
     unreadBodyMs: plan.unreadBodyMs,
   };
-  const hub = await assembleHub(options, { policy, breakers, store });
+  const hub = await assembleHub(options, { policy, breakers, store, keptKeys: plan.keptKeys });
   hub.listen(event => {
     // Emitted for every check of a breaker, and not used by any law.
     if (event.event_type !== "breaker_before_call") emit({ kind: "event", atUs: clock.nowUs, process: number, event });

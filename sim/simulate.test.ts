@@ -57,6 +57,8 @@ const failingPartitions = (fault: Plan["faults"][number], hasPartitionBreakers: 
   return { ...plan, hosts, retryAttempts: 1, faults: [fault], breakers: { ...plan.breakers, failMax: 3 } };
 };
 const FAILS = { kind: "outage", atMs: 0, ms: 1000, host: HOST, how: "error" } as const;
+/** Two processes, of which one opens its circuit alone, by failures that count for all after its next one. */
+const ALONE_THEN_ALL = parsePlan(readFileSync("sim/kept/circuit-of-one-process-then-of-all.json", "utf8"));
 const THROTTLES = { kind: "throttle", atMs: 0, ms: 50, host: HOST, status: 429, form: "seconds", seconds: 2 } as const;
 
 // Each fault that is built into the hub, the law that detects it, and a plan where that can be seen; else some seed.
@@ -88,6 +90,7 @@ const sabotages: readonly (readonly [Sabotage, string, Plan?])[] = [
   ["split-partitions", "any window, at each process", partitionedCalls([0, 1, 2, 3], "a")],
   ["deaf-to-partitions", "partitions share no response", partitionedCalls([7, 7], "a", "b")],
   ["common-breakers", "throttles of one burst count once", failingPartitions(FAILS, true)],
+  ["hasty-circuits", "throttles of one burst count once", ALONE_THEN_ALL],
   ["split-breakers", "no send in a cooldown", failingPartitions(THROTTLES, false)],
   ["lost-ends", "liveness after the last fault"],
   ["lost-ends", "conservation"],

@@ -10,9 +10,14 @@ export interface Violation {
   readonly atUs: number;
 }
 
+/** How often each law applied, by its title. */
+export type Occasions = Readonly<Record<string, number>>;
+
 export interface SimulationResult {
   /** The first violation of each law. */
   readonly violations: readonly Violation[];
+  /** How often each law applied, by its title. */
+  readonly occasions: Occasions;
   /** Requests that were sent. */
   readonly requests: number;
   readonly steps: number;
@@ -20,7 +25,11 @@ export interface SimulationResult {
 
 /** Simulates a plan and checks every fact against every law. */
 export async function simulate(plan: Plan, onFact?: (fact: SimFact) => void): Promise<SimulationResult> {
-  const laws = ALL_LAWS.map(({ title, make }) => ({ title, law: make(plan) }));
+  const occasions: Record<string, number> = {};
+  const laws = ALL_LAWS.map(({ title, make }) => {
+    occasions[title] = 0;
+    return { title, law: make(plan, () => (occasions[title] = (occasions[title] ?? 0) + 1)) };
+  });
   const violations: Violation[] = [];
   const violated = new Set<string>();
   const checkAll = (fact: SimFact, touched: ReadonlySet<WireRequest>) => {
@@ -33,7 +42,7 @@ export async function simulate(plan: Plan, onFact?: (fact: SimFact) => void): Pr
     }
   };
   const { requests, steps } = await SimWorld.run(plan, checkAll);
-  return { violations, requests, steps };
+  return { violations, occasions, requests, steps };
 }
 
 /** Facts come from listeners of the hub, which survives one that throws: an error of a law is a violation too. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
 import { ALL_LAWS } from "../sim/laws/all.ts";
-import { readTotals, totalsSentence } from "../sim/totals.ts";
+import { occasionsTable, readTotals, totalsSentence } from "../sim/totals.ts";
 
 const docs = resolve(import.meta.dirname, "../docs");
 const text = readFileSync(resolve(docs, "guarantees.md"), "utf8");
@@ -48,4 +48,15 @@ test("every law of the simulator is cited", () => {
 test("the document quotes the recorded totals", () => {
   const quoted = /<!-- totals -->\n(.*)\n<!-- \/totals -->/.exec(text)?.[1];
   assert.equal(quoted, totalsSentence(readTotals()));
+});
+
+test("every law of the simulator applied at least 1,000 times in the recorded worlds, and the document says how often", () => {
+  const totals = readTotals();
+  const rare = ALL_LAWS.filter(({ title }) => (totals.occasions[title] ?? 0) < 1000);
+  assert.deepEqual(
+    rare.map(({ title }) => title),
+    [],
+  );
+  const quoted = /<!-- occasions -->\n([\s\S]*?)\n<!-- \/occasions -->/.exec(text)?.[1];
+  assert.equal(quoted, occasionsTable(totals));
 });

@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { Baselines } from "../mutation/baseline.ts";
 import { mutantsOf } from "../mutation/mutants.ts";
-import { tryMutants } from "../mutation/try-mutants.ts";
+import { MutantTrials } from "../mutation/try-mutants.ts";
 
 const root = mkdtempSync(join(tmpdir(), "mutation-"));
 after(() => rmSync(root, { recursive: true }));
@@ -18,14 +17,20 @@ function write(name: string, text: string): void {
   writeFileSync(join(root, name), text);
 }
 
-const tried = (file: string, source: string, testFile: string, slackMs = 600_000) =>
-  tryMutants(mutantsOf(file, source), {
+async function tried(file: string, source: string, testFile: string) {
+  const trials = new MutantTrials({
     root,
-    baselines: new Baselines(root, 600_000),
+    mutated: [file],
+    budgetMs: 60_000,
+    hangMs: 600_000,
     stagesOf: () => [[testFile]],
-    workers: 2,
-    slackMs,
   });
+  try {
+    return await trials.try(file, mutantsOf(file, source));
+  } finally {
+    trials.close();
+  }
+}
 
 test("a mutant at an untested boundary survives, and one at a tested boundary is killed by that test", async () => {
   write("adult.ts", ADULT);
@@ -71,12 +76,87 @@ test("an endless loop ends by timeout and counts as killed", async () => {
     `import { test } from "node:test"; import { countTo } from "./count.ts";
      test("count", () => { if (countTo(3) !== 3 || countTo(0) !== 0) throw new Error("no"); });`,
   );
-  const results = await tried("count.ts", COUNT, "count.test.ts", 0);
+  const results = await tried("count.ts", COUNT, "count.test.ts");
   assert.equal(results.find(({ mutant }) => mutant.after === "-=")?.outcome, "time-out");
   assert.equal(
     results.some(({ outcome }) => outcome === "survived"),
     false,
   );
+});
+
+test("a mutant that leaves a promise pending is killed, and one that ends the process", async () => {
+  const source =
+    "export const start = (resolve: () => void, end: boolean): void => {\n  if (end) process.exit();\n  resolve();\n};\n";
+  write("start.ts", source);
+  write(
+    "start.test.ts",
+    `import { test } from "node:test"; import { start } from "./start.ts";
+     test("start", () => new Promise(resolve => start(() => resolve(), false)));`,
+  );
+  const results = await tried("start.ts", source, "start.test.ts");
+  assert.deepEqual(
+    results.map(({ mutant, outcome, by }) => [mutant.line, mutant.after, outcome, by]),
+    [
+      [2, "false", "survived", undefined],
+      [2, "true", "killed", "the process ended"],
+      [2, ";", "survived", undefined],
+      [3, ";", "killed", "start"],
+    ],
+  );
+});
+
+test("a mutant of a constant is in force while its module is imported", async () => {
+  const source = "const AGE = 18;\nexport const isAdult = (age: number): boolean => age >= AGE;\n";
+  write("constant.ts", source);
+  write(
+    "constant.test.ts",
+    `import { test } from "node:test"; import { isAdult } from "./constant.ts";
+     test("an adult", () => { if (!isAdult(18)) throw new Error("no"); });`,
+  );
+  const results = await tried("constant.ts", source, "constant.test.ts");
+  assert.deepEqual(
+    results.map(({ mutant, outcome }) => [mutant.after, outcome]),
+    [
+      ["19", "killed"],
+      [">", "killed"],
+    ],
+  );
+});
+
+test("what one mutant leaves in the state of a module kills no other mutant", async () => {
+  const source = `let held = 0;
+export const hold = (): void => { held += 1; };
+export const release = (): void => { held -= 1; };
+export const isIdle = (): boolean => held === 0;
+export const isSmall = (size: number): boolean => size < 10;
+`;
+  write("holds.ts", source);
+  write(
+    "holds.test.ts",
+    `import { test } from "node:test"; import { hold, isIdle, isSmall, release } from "./holds.ts";
+     test("holds", () => { hold(); release(); isSmall(3); if (!isIdle()) throw new Error("no"); });`,
+  );
+  const results = await tried("holds.ts", source, "holds.test.ts");
+  const survived = results.filter(({ outcome }) => outcome === "survived").map(({ mutant }) => mutant.after);
+  assert.deepEqual(survived, ["<=", "11"]);
+});
+
+test("a result that a module keeps hides no mutant", async () => {
+  const source = `const known = new Map<number, number>();
+export function half(size: number): number {
+  const value = known.get(size) ?? size / 2;
+  known.set(size, value);
+  return value;
+}
+`;
+  write("kept.ts", source);
+  write(
+    "kept.test.ts",
+    `import { test } from "node:test"; import { half } from "./kept.ts";
+     test("half", () => { if (half(8) !== 4) throw new Error("no"); });`,
+  );
+  const results = await tried("kept.ts", source, "kept.test.ts");
+  assert.equal(results.find(({ mutant }) => mutant.before === "/")?.outcome, "killed");
 });
 
 test("a test that fails without a change is an error", async () => {

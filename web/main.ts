@@ -112,10 +112,7 @@ class Page {
           ];
     fill(byId("totals"), ...figures.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, count(value)))));
     byId("trouble").hidden = trouble === null;
-    setText(
-      byId("trouble"),
-      trouble === null ? "" : `The state cannot be read now, and the page shows the last one: ${trouble}`,
-    );
+    setText(byId("trouble"), trouble ?? "");
     // While the connection is lost, the charts show the time before.
     if (this.#isLive) this.#charts?.draw(model.points, chartRange(model.state, model.points, model.nowMs));
     this.#views.get(this.#shown)?.update(model);

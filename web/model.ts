@@ -26,9 +26,9 @@ export class Model {
     for (const host of state.hosts) this.hosts.set(host.name, host);
   }
 
-  /** The time of the server. */
+  /** The time of the server. It stands still after the end of a run: no circuit opens or closes any more. */
   get nowMs(): number {
-    return Date.now() + this.#offsetMs;
+    return this.state.run?.endedMs ?? Date.now() + this.#offsetMs;
   }
 
   apply(patch: DashboardPatch): void {

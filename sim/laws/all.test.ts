@@ -515,7 +515,10 @@ const cases: readonly Case[] = [
 
 for (const [index, { law, plan = plainPlan(), violating, valid, touched }] of cases.entries()) {
   test(`${law.title}: the law detects a violation and accepts valid facts (${index})`, () => {
-    assert.equal(violationsOf(law, plan, violating, touched).length > 0, true);
+    let occasions = 0;
+    assert.equal(violationsOf(law, plan, violating, touched, () => (occasions += 1)).length > 0, true);
+    // A violation is an occasion on which the law applied.
+    assert.equal(occasions > 0, true);
     assert.deepEqual(violationsOf(law, plan, valid, touched), []);
   });
 }

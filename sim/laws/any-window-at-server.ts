@@ -20,7 +20,7 @@ const SAME_RELOAD_US = 300_000;
  */
 export const anyWindowAtServer: LawMaker = {
   title: "any window, at the server",
-  make: plan => new AnyWindowAtServer(plan),
+  make: (plan, occasion) => new AnyWindowAtServer(plan, occasion),
 };
 
 /** The policies of all processes at one instant. */
@@ -32,6 +32,7 @@ interface PoliciesOfAll {
 }
 
 class AnyWindowAtServer implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #policies: PoliciesInForce;
   readonly #logs = new Map<string, StampLog>();
@@ -51,7 +52,8 @@ class AnyWindowAtServer implements Law {
   #someTotalsUs: number | undefined;
   #dataLostUs = Number.NEGATIVE_INFINITY;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
   }
@@ -154,6 +156,7 @@ class AnyWindowAtServer implements Law {
     if (isTotal && (sentUnder.totals === "none" || now.totals !== "all")) return undefined;
     const { limit, windowMs } = scaled(rate, Math.max(sentUnder.factor, now.factor));
     const count = log.within(windowMs * 1000, atUs);
+    if (count >= limit) this.#occasion();
     return count > limit
       ? `${count} units arrived at ${request.host} (${name}) within ${windowMs} ms; limit ${limit}`
       : undefined;

@@ -12,16 +12,18 @@ import type { StampLog } from "./stamp-log.ts";
  */
 export const anyWindowOfProcess: LawMaker = {
   title: "any window, at each process",
-  make: plan => new AnyWindowOfProcess(plan),
+  make: (plan, occasion) => new AnyWindowOfProcess(plan, occasion),
 };
 
 class AnyWindowOfProcess implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #logs = new Map<string, StampLog>();
   readonly #policies: PoliciesInForce;
   readonly #policyOf = new WeakMap<WireRequest, PolicyVersion>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
   }
@@ -45,6 +47,7 @@ class AnyWindowOfProcess implements Law {
       const { limit, windowMs } = scaled(rate, factor);
       const spanUs = (windowMs + host.guardMs) * 1000;
       const count = log.within(spanUs, atUs);
+      if (count >= limit) this.#occasion();
       if (count > limit)
         return `process ${request.process} wrote ${count} units to ${host.name} (${name}) within ${ms(spanUs)}; limit ${limit}`;
     }

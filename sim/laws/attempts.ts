@@ -12,7 +12,7 @@ const BUDGET_PER_CALL = 0.2;
  */
 export const fewAttempts: LawMaker = {
   title: "attempts within 1.2 x calls + 3",
-  make: () => new FewAttempts(),
+  make: (_plan, occasion) => new FewAttempts(occasion),
 };
 
 interface HostAttempts {
@@ -24,7 +24,12 @@ interface HostAttempts {
 }
 
 class FewAttempts implements Law {
+  readonly #occasion: () => void;
   readonly #sums = new Map<string, HostAttempts>();
+
+  constructor(occasion: () => void) {
+    this.#occasion = occasion;
+  }
 
   check(fact: SimFact): string | undefined {
     if (fact.kind === "call") {
@@ -37,12 +42,14 @@ class FewAttempts implements Law {
     if (fact.kind === "event" && fact.event.event_type === "http_retry") {
       const sum = this.#sumOf(fact.process, fact.event.host);
       sum.budget -= 1;
+      this.#occasion();
       if (sum.budget + sum.laterBudget < -1e-6) return `a retry at ${fact.event.host} exceeds the retry budget`;
     }
     if (fact.kind !== "dispatched") return undefined;
     const { process, host } = fact.request;
     const sum = this.#sumOf(process, host);
     sum.attempts += 1;
+    if (sum.attempts > sum.calls) this.#occasion();
     const maxAttempts = sum.calls * (1 + BUDGET_PER_CALL) + BUDGET_MAX;
     return sum.attempts > maxAttempts ? `${sum.attempts} attempts for ${sum.calls} calls at ${host}` : undefined;
   }

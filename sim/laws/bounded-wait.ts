@@ -15,10 +15,11 @@ const SILENCE_US = 1_000_000;
  */
 export const boundedWait: LawMaker = {
   title: "no call waits longer than its bound",
-  make: plan => new BoundedWait(plan),
+  make: (plan, occasion) => new BoundedWait(plan, occasion),
 };
 
 class BoundedWait implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #calm: CalmHosts;
   readonly #arrivedUs = new Map<CallPlan, number>();
@@ -29,7 +30,8 @@ class BoundedWait implements Law {
   /** Requests that were sent for each page. */
   readonly #sent = new Map<string, readonly WireRequest[]>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#calm = new CalmHosts(plan);
   }
@@ -79,6 +81,7 @@ class BoundedWait implements Law {
     const trips = this.#plan.hosts.find(({ name }) => name === call.host)?.credits === undefined ? 8 : 12;
     const storeDelayUs = store === undefined ? 0 : trips * (store.delayMs + store.jitterMs) * 1000 + this.#silenceUs;
     const maxUs = (boundMs + (how === "sent" ? breakers.jitterMs : 0)) * 1000 + storeDelayUs + slackUs;
+    if (waitedUs > 0 && Number.isFinite(maxUs)) this.#occasion();
     return waitedUs > maxUs
       ? `call ${call.id} was ${how} after ${ms(waitedUs)}; its bound is ${boundMs} ms`
       : undefined;

@@ -8,10 +8,11 @@ import type { Law, LawMaker } from "./law.ts";
  */
 export const hitsCostNothing: LawMaker = {
   title: "a cache hit costs nothing",
-  make: plan => new HitsCostNothing(plan),
+  make: (plan, occasion) => new HitsCostNothing(plan, occasion),
 };
 
 class HitsCostNothing implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #freshUntilUs = new Map<string, number>();
   readonly #pending = new Map<number, number>();
@@ -22,7 +23,8 @@ class HitsCostNothing implements Law {
   readonly #mustHit = new Set<CallPlan>();
   readonly #isChecked: boolean;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     const isStepping = plan.faults.some(({ kind }) => kind === "wall-step");
     this.#isChecked = !isStepping && plan.processes.every(({ wallOffsetMs }) => wallOffsetMs === 0);
@@ -47,7 +49,10 @@ class HitsCostNothing implements Law {
     // Artifacts are not cached.
     if (fact.kind === "call" && fact.call.method === "GET" && fact.call.role !== "artifact") {
       const untilUs = this.#freshUntilUs.get(keyOf(fact.process, fact.call)) ?? 0;
-      if (untilUs > fact.atUs) this.#mustHit.add(fact.call);
+      if (untilUs > fact.atUs) {
+        this.#mustHit.add(fact.call);
+        this.#occasion();
+      }
     }
     if (fact.kind === "dispatched" && this.#mustHit.has(fact.request.call))
       return `request ${fact.request.id} was sent for call ${fact.request.call.id}, although its response was fresh in the cache`;

@@ -13,10 +13,11 @@ const PROBE_LEASE_US = 35_000_000;
 /** B2: no request is sent while a circuit is open, before its reset time has passed. */
 export const noSendWhileOpen: LawMaker = {
   title: "no send while a circuit is open",
-  make: plan => new NoSendWhileOpen(plan),
+  make: (plan, occasion) => new NoSendWhileOpen(plan, occasion),
 };
 
 class NoSendWhileOpen implements Law {
+  readonly #occasion: () => void;
   readonly #circuits = new ObservedCircuits();
   /** When each circuit opened, and until when. */
   readonly #opened = new Map<string, { readonly atUs: number; readonly untilUs: number }>();
@@ -24,7 +25,8 @@ class NoSendWhileOpen implements Law {
   readonly #failedUs = new Map<string, number>();
   readonly #plan: Plan;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
   }
 
@@ -54,6 +56,7 @@ class NoSendWhileOpen implements Law {
     if (opened === undefined) return undefined;
     // Another probe of the circuit may have failed while this one waited for its jitter.
     if (jitterMs > 0 && atUs - opened.atUs <= jitterMs * 1000 + 1000) return undefined;
+    this.#occasion();
     const { state } = this.#circuits.ofRequest(request);
     if (state === "open") return `request ${id} was sent to ${host} (${role}) while its circuit was open`;
     // The circuit read the clock before it emitted the change.
@@ -66,7 +69,7 @@ class NoSendWhileOpen implements Law {
 /** B2: at most `trial_calls` probes of a half-open circuit run at a time, over all processes that share a store. */
 export const fewProbes: LawMaker = {
   title: "probes within trial_calls",
-  make: plan => {
+  make: (plan, occasion) => {
     const circuits = new ObservedCircuits();
     const isShared = plan.store !== undefined && !plan.faults.some(({ kind }) => kind.startsWith("store"));
     /** When any process last opened each circuit. */
@@ -90,6 +93,7 @@ export const fewProbes: LawMaker = {
           .filter(one => one === fact.request || one.dispatchedUs > sinceUs)
           // The lease of a probe ends also if its process was killed.
           .filter(one => fact.atUs - one.dispatchedUs < PROBE_LEASE_US).length;
+        if (probes >= plan.breakers.trialCalls) occasion();
         if (probes <= plan.breakers.trialCalls) return undefined;
         return `${probes} probes at ${host} (${role}); limit ${plan.breakers.trialCalls}`;
       },
@@ -100,10 +104,11 @@ export const fewProbes: LawMaker = {
 /** B3: a circuit changes state only for requests of its current state, time or an operator, never for older results. */
 export const noStaleResult: LawMaker = {
   title: "no result of an older generation counts",
-  make: plan => new NoStaleResult(plan),
+  make: (plan, occasion) => new NoStaleResult(plan, occasion),
 };
 
 class NoStaleResult implements Law {
+  readonly #occasion: () => void;
   readonly #circuits = new ObservedCircuits();
   readonly #isShared: boolean;
   readonly #calls: readonly CallPlan[];
@@ -111,7 +116,8 @@ class NoStaleResult implements Law {
   /** Hosts whose circuits an operator has closed. Each process closes those of their partitions when it reads the order. */
   readonly #closedHosts = new Set<string>();
 
-  constructor({ store, calls }: Plan) {
+  constructor({ store, calls }: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#isShared = store !== undefined;
     this.#calls = calls;
   }
@@ -132,6 +138,7 @@ class NoStaleResult implements Law {
         host !== undefined &&
         role !== undefined
       ) {
+        this.#occasion();
         const { inFlight, abandoned, failures } = this.#circuits.of(fact.process, host, role);
         // The store counts the failures of all processes: the circuit opens when its reply arrives.
         const isCounted = this.#isShared && old === "closed" && state === "open" && failures > 0;

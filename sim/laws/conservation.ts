@@ -7,15 +7,17 @@ import type { Law, LawMaker } from "./law.ts";
 /** L3, L5: no request is sent without a grant, and at the end no unit, slot or queued call is left. */
 export const conservation: LawMaker = {
   title: "conservation",
-  make: plan => new Conservation(plan),
+  make: (plan, occasion) => new Conservation(plan, occasion),
 };
 
 class Conservation implements Law {
+  readonly #occasion: () => void;
   readonly #granted = new Map<string, number>();
   readonly #plan: Plan;
   readonly #joinsPartitions: boolean;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#joinsPartitions = joinsPartitions(plan);
   }
@@ -25,6 +27,7 @@ class Conservation implements Law {
     if (fact.kind === "dispatched") return this.#useGrant(fact.request);
     if (fact.kind === "store-snapshot") return this.#storeAtEnd(fact.pending);
     if (fact.kind !== "snapshot" || !fact.isLast) return undefined;
+    this.#occasion();
     const { process, calls, inFlight, waiting, keys } = fact;
     if (calls + inFlight + waiting > 0)
       return `process ${process} ends with ${calls} calls, ${inFlight} in flight, ${waiting} waiting`;
@@ -41,6 +44,7 @@ class Conservation implements Law {
 
   #useGrant({ process, host, role, key, id }: WireRequest): string | undefined {
     const left = this.#add(`${process} ${this.#nameOf(key)} ${role}`, -1);
+    this.#occasion();
     return left < 0 ? `request ${id} was sent to ${host} (${role}) without a grant` : undefined;
   }
 
@@ -57,6 +61,7 @@ class Conservation implements Law {
 
   /** Not checked after a kill, whose lease ends later, or after a fault of the store, which may lose settlements. */
   #storeAtEnd(pending: number): string | undefined {
+    this.#occasion();
     const isExcused = this.#plan.faults.some(({ kind }) => kind === "kill" || kind.startsWith("store-"));
     return pending > 0 && !isExcused ? `${pending} units are still leased from the store at the end` : undefined;
   }

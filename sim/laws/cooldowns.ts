@@ -26,10 +26,11 @@ const DISRUPTIVE_FAULTS: ReadonlySet<string> = new Set([
  */
 export const noSendInCooldown: LawMaker = {
   title: "no send in a cooldown",
-  make: plan => new NoSendInCooldown(plan),
+  make: (plan, occasion) => new NoSendInCooldown(plan, occasion),
 };
 
 class NoSendInCooldown implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   /**
    * Keyed by process and host, and by host alone for all processes that share a store. Partitions may have their own;
@@ -39,7 +40,8 @@ class NoSendInCooldown implements Law {
   readonly #isShared: boolean;
   readonly #propagationUs: number;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     const { store, faults } = plan;
     this.#isShared = store !== undefined && !faults.some(({ kind }) => DISRUPTIVE_FAULTS.has(kind));
@@ -58,6 +60,10 @@ class NoSendInCooldown implements Law {
           untilUs: fact.atUs + openS * 1e6,
           why: "opened by an operator",
         });
+    }
+    if (fact.kind === "call") {
+      const cooldown = this.#cooldowns.get(`${fact.process} ${fact.call.host}`);
+      if (cooldown !== undefined && fact.atUs < cooldown.untilUs) this.#occasion();
     }
     return fact.kind === "dispatched" ? this.#sent(fact.request, fact.atUs) : undefined;
   }
@@ -96,6 +102,7 @@ class NoSendInCooldown implements Law {
     const isKnown = shared !== undefined && atUs >= shared.sinceUs + this.#propagationUs;
     const cooldown = isKnown ? shared : this.#cooldowns.get(`${process} ${host}`);
     if (cooldown === undefined || atUs >= cooldown.untilUs) return undefined;
+    this.#occasion();
     return `request ${id} of process ${process} was sent to ${host} ${ms(cooldown.untilUs - atUs)} too early: ${cooldown.why}`;
   }
 }

@@ -12,10 +12,11 @@ import { isWithin, SentRequests } from "./sent-requests.ts";
  */
 export const costsWithinWindows: LawMaker = {
   title: "costs within every window",
-  make: plan => new CostsWithinWindows(plan),
+  make: (plan, occasion) => new CostsWithinWindows(plan, occasion),
 };
 
 class CostsWithinWindows implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #policies: PoliciesInForce;
   readonly #sent = new SentRequests();
@@ -24,7 +25,8 @@ class CostsWithinWindows implements Law {
   /** When the response of a request has said what it used. */
   readonly #settledUs = new WeakMap<WireRequest, number>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
   }
@@ -54,6 +56,7 @@ class CostsWithinWindows implements Law {
     const sent = this.#sent.of(request.process, host.name);
     const counted = isTotal ? sent : sent.filter(one => isSameBudget(one, request));
     const used = counted.reduce((sum, one) => sum + this.#usedSince(one, atUs - spanUs, atUs), 0);
+    if (used + request.credits > limit) this.#occasion();
     return used > limit
       ? `request ${request.id} of process ${request.process} makes ${used} credits at ${host.name} (${name}) within ${ms(spanUs)}; limit ${limit}`
       : undefined;

@@ -18,17 +18,19 @@ const MOVING_SLACK_MS = 10;
  */
 export const trueEstimates: LawMaker = {
   title: "a refusal gives a possible time",
-  make: plan => new TrueEstimates(plan),
+  make: (plan, occasion) => new TrueEstimates(plan, occasion),
 };
 
 class TrueEstimates implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #policies: PoliciesInForce;
   readonly #calm: CalmHosts;
   readonly #sent = new SentRequests();
   readonly #open = new Map<CallPlan, number>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
     this.#calm = new CalmHosts(plan);
@@ -54,6 +56,7 @@ class TrueEstimates implements Law {
     const computeUs = this.#plan.processes[process]?.computeUs ?? 0;
     const isCounted = call.method !== "HEAD" || limits?.countsHead === true;
     if (limits === undefined || computeUs > 0 || !isCounted || !this.#calm.isCalm(call.host)) return undefined;
+    this.#occasion();
     const boundMs = boundOf(call, limits.maxDelayMs);
     const told = `call ${call.id} was told to come again in ${retryAfterMs} ms`;
     const isMoving = this.#sent

@@ -5,14 +5,16 @@ import type { Law, LawMaker } from "./law.ts";
 /** L11: a key is evicted only when its state can no longer delay a request. */
 export const unobservableEviction: LawMaker = {
   title: "eviction is unobservable",
-  make: plan => new UnobservableEviction(plan),
+  make: (plan, occasion) => new UnobservableEviction(plan, occasion),
 };
 
 class UnobservableEviction implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #lastWritten = new Map<string, { readonly request: WireRequest; readonly atUs: number }>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
   }
 
@@ -27,6 +29,7 @@ class UnobservableEviction implements Law {
       // A reload may have joined the limits of all partitions.
       const common = `${request.process} ${request.host} ${request.role}`;
       if (request.process !== fact.process || keptKeys.has(key) || keptKeys.has(common)) continue;
+      this.#occasion();
       const rates = this.#plan.hosts.find(({ name }) => name === request.host)?.roleLimits[request.role]?.rates ?? [];
       const longestUs = Math.max(...rates.map(({ windowMs }) => windowMs * 1000));
       if (fact.atUs - atUs < longestUs || request.endedUs === undefined)

@@ -7,17 +7,19 @@ import { type Law, type LawMaker, turnUs } from "./law.ts";
 /** L2, L4: calls of one host and role are sent in the order of their arrival. */
 export const fairness: LawMaker = {
   title: "first come, first served",
-  make: plan => new Fairness(plan),
+  make: (plan, occasion) => new Fairness(plan, occasion),
 };
 
 class Fairness implements Law {
+  readonly #occasion: () => void;
   readonly #waiting = new Map<string, CallPlan[]>();
   readonly #disturbed = new Set<string>();
   /** Calls that another one has overtaken. One that is refused at the same instant was out of the queue before. */
   readonly #overtaken = new Map<CallPlan, { readonly message: string; readonly atUs: number }>();
   readonly #plan: Plan;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
   }
 
@@ -43,6 +45,7 @@ class Fairness implements Law {
     const overtaken = this.#wasOvertaken(call, Number.POSITIVE_INFINITY);
     if (overtaken !== undefined) return overtaken;
     const isDisturbed = this.#disturbed.has(`${process}`) || this.#disturbed.has(`${process} ${host}`);
+    if (queue.length > 1 && !isDisturbed) this.#occasion();
     const earlier = queue.slice(0, index).find(other => !this.#mayBeCoalesced(other, queue));
     this.#leave(call);
     if (earlier !== undefined && !isDisturbed && !this.#overtaken.has(earlier)) {

@@ -12,15 +12,17 @@ import { isWithin, SentRequests } from "./sent-requests.ts";
  */
 export const keepsHistory: LawMaker = {
   title: "what was sent counts after a reload",
-  make: plan => new KeepsHistory(plan),
+  make: (plan, occasion) => new KeepsHistory(plan, occasion),
 };
 
 class KeepsHistory implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #policies: PoliciesInForce;
   readonly #sent = new SentRequests();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
   }
@@ -49,6 +51,7 @@ class KeepsHistory implements Law {
         .filter(one => isWithin(one, fromUs) && (isTotal || isCounted(one)));
       if (counted.every(({ dispatchedUs }) => dispatchedUs >= reloadedUs)) continue;
       const units = counted.reduce((sum, one) => sum + one.units, 0);
+      if (units >= limit) this.#occasion();
       if (units > limit)
         return `request ${request.id} of process ${process} makes ${units} units at ${host.name} (${name}) within ${ms(atUs - fromUs)}, some of them before the reload; limit ${limit}`;
     }

@@ -10,16 +10,18 @@ import { isSameBudget } from "./scopes.ts";
  */
 export const fewInFlight: LawMaker = {
   title: "in flight within the slots",
-  make: plan => new FewInFlight(plan),
+  make: (plan, occasion) => new FewInFlight(plan, occasion),
 };
 
 class FewInFlight implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #out = new Set<WireRequest>();
   readonly #done = new Set<CallPlan>();
   readonly #policies: PoliciesInForce;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
   }
@@ -38,10 +40,12 @@ class FewInFlight implements Law {
     this.#out.add(fact.request);
     const { process, host, role } = fact.request;
     const own = [...this.#out].filter(one => one.process === process);
+    if (own.length >= this.#plan.maxInFlight) this.#occasion();
     if (own.length > this.#plan.maxInFlight)
       return `${own.length} requests of process ${process} are in flight; limit ${this.#plan.maxInFlight}`;
     const most = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role]?.maxConcurrent ?? 0;
     const there = own.filter(one => this.#isSameBudget(one, fact.request, fact.atUs)).length;
+    if (there >= most) this.#occasion();
     return there > most
       ? `${there} requests of process ${process} are in flight at ${host} (${role}); limit ${most}`
       : undefined;

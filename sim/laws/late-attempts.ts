@@ -8,17 +8,19 @@ const CLOCK_READS = 5;
 /** B7: no attempt starts after the call's deadline or end, or beyond its number of attempts. */
 export const noLateAttempt: LawMaker = {
   title: "no attempt after the deadline or the end of its call",
-  make: plan => new NoLateAttempt(plan),
+  make: (plan, occasion) => new NoLateAttempt(plan, occasion),
 };
 
 class NoLateAttempt implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #arrivedUs = new Map<CallPlan, number>();
   readonly #done = new Set<CallPlan>();
   /** When the machine was last suspended. Its clock stopped, and deadlines moved. */
   #suspendedUs = Number.NEGATIVE_INFINITY;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
   }
 
@@ -28,6 +30,7 @@ class NoLateAttempt implements Law {
     if (fact.kind === "done") this.#done.add(fact.call);
     if (fact.kind !== "dispatched") return undefined;
     const { call, attempt, id, dispatchedUs } = fact.request;
+    this.#occasion();
     if (attempt > this.#plan.retryAttempts) return `request ${id} is attempt ${attempt} of call ${call.id}`;
     // Coalesced calls may still need the response.
     if (this.#isShared(call)) return undefined;

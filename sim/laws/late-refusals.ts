@@ -15,10 +15,11 @@ const NEW_CONNECTION_US = 5_010_000;
  */
 export const noExhaustedBound: LawMaker = {
   title: "no call waits for its whole bound and is refused then",
-  make: plan => new NoExhaustedBound(plan),
+  make: (plan, occasion) => new NoExhaustedBound(plan, occasion),
 };
 
 class NoExhaustedBound implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #calm: CalmHosts;
   readonly #arrivedUs = new Map<CallPlan, number>();
@@ -27,7 +28,8 @@ class NoExhaustedBound implements Law {
   /** Requests that count as written now: until they are written, over a new connection until their response begins. */
   readonly #unstamped = new Set<WireRequest>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#calm = new CalmHosts(plan);
   }
@@ -57,8 +59,9 @@ class NoExhaustedBound implements Law {
       one => one.process === process && one.host === call.host && atUs - (one.writtenUs ?? atUs) <= NEW_CONNECTION_US,
     );
     const computeUs = this.#plan.processes[process]?.computeUs ?? 0;
-    if (computeUs > 0 || isMoving || !this.#calm.isCalm(call.host) || atUs - newsUs <= SAME_TURN_US) return undefined;
-    return waitedUs > SAME_TURN_US
+    if (computeUs > 0 || !this.#calm.isCalm(call.host) || waitedUs <= SAME_TURN_US) return undefined;
+    this.#occasion();
+    return !isMoving && atUs - newsUs > SAME_TURN_US
       ? `call ${call.id} was refused after ${ms(waitedUs)}, and nothing had happened that moved its start`
       : undefined;
   }

@@ -13,7 +13,8 @@ export interface Law {
 export interface LawMaker {
   /** Cited in docs/guarantees.md and in traces. */
   readonly title: string;
-  readonly make: (plan: Plan) => Law;
+  /** @param occasion called each time the law applies: had the hub acted otherwise, the law would have been violated */
+  readonly make: (plan: Plan, occasion: () => void) => Law;
 }
 
 export function ms(us: number): string {

@@ -5,8 +5,9 @@ const LOSSES: ReadonlySet<string> = new Set(["store-restart", "store-loss"]);
 /** After the last fault every host and role serves again, every call ends, and a closed hub leaves no timer. */
 export const liveness: LawMaker = {
   title: "liveness after the last fault",
-  make: plan => ({
+  make: (plan, occasion) => ({
     check: fact => {
+      if (fact.kind === "stuck" || (fact.kind === "done" && fact.isFinal)) occasion();
       if (fact.kind === "stuck") return fact.message;
       if (fact.kind !== "done" || !fact.isFinal || fact.status === 200) return undefined;
       const server = plan.hosts.find(({ name }) => name === fact.call.host)?.server;

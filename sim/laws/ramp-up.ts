@@ -25,17 +25,19 @@ interface Resumed {
 /** B12: after a cooldown a role sends `trial_calls` at a time, and twice as many each time that all were answered. */
 export const resumesSlowly: LawMaker = {
   title: "traffic resumes slowly after a cooldown",
-  make: plan => new ResumesSlowly(plan),
+  make: (plan, occasion) => new ResumesSlowly(plan, occasion),
 };
 
 class ResumesSlowly implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #resumed = new Map<string, Resumed>();
   /** How long the machine was suspended so far, and when each request was sent. Leases do not age meanwhile. */
   #suspendedUs = 0;
   readonly #suspendedAtSend = new WeakMap<WireRequest, number>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
   }
 
@@ -90,6 +92,7 @@ class ResumesSlowly implements Law {
       }
       for (const one of unanswered) if (this.#ageUs(one, atUs) >= leaseUs) unanswered.delete(one);
       unanswered.add(request);
+      if (unanswered.size >= limit) this.#occasion();
       if (unanswered.size > limit)
         message = `request ${id} is number ${unanswered.size} without an answer at ${host} (${role}) after a cooldown; limit ${limit}`;
     }

@@ -12,10 +12,11 @@ import type { StampLog } from "./stamp-log.ts";
  */
 export const share: LawMaker = {
   title: "share while the store is away",
-  make: plan => new Share(plan),
+  make: (plan, occasion) => new Share(plan, occasion),
 };
 
 class Share implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #logs = new Map<string, StampLog>();
   /** Since when the store is away, and the number of processes that share the limits. */
@@ -24,7 +25,8 @@ class Share implements Law {
   readonly #policies: PoliciesInForce;
   #maxFactor = 1;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#policies = new PoliciesInForce(plan);
   }
@@ -59,6 +61,7 @@ class Share implements Law {
       // Requests that had left the full window before the store went away need not be remembered.
       const rememberedUs = atUs - sinceUs + (windowMs + host.guardMs) * 1000;
       const count = log.within(Math.min(spanMs * 1000, rememberedUs), atUs);
+      if (count >= allowed) this.#occasion();
       if (count > allowed)
         return `process ${request.process} wrote ${count} units to ${host.name} (${name}) within ${spanMs} ms as one of ${processes} without a store; limit ${allowed}`;
     }

@@ -30,15 +30,17 @@ interface SeenHost {
 /** A host whose calls are too slow goes into cooldown, and no other does. */
 export const slowCallsCoolDown: LawMaker = {
   title: "too many slow calls start a cooldown",
-  make: plan => new SlowCallsCoolDown(plan),
+  make: (plan, occasion) => new SlowCallsCoolDown(plan, occasion),
 };
 
 class SlowCallsCoolDown implements Law {
+  readonly #occasion: () => void;
   readonly #plan: Plan;
   readonly #isJudged: boolean;
   readonly #seen = new Map<string, SeenHost>();
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, occasion: () => void) {
+    this.#occasion = occasion;
     this.#plan = plan;
     this.#isJudged = plan.breakers.slowCalls !== undefined && isExact(plan);
   }
@@ -76,6 +78,7 @@ class SlowCallsCoolDown implements Law {
   }
 
   #started(seen: SeenHost, host: string, atUs: number): string | undefined {
+    this.#occasion();
     const { share = 1, minCalls = 0 } = this.#plan.breakers.slowCalls ?? {};
     const counts = this.#windows(seen, atUs).map(calls => [calls.length, calls.filter(({ isSlow }) => isSlow).length]);
     seen.calls = [];
@@ -105,6 +108,7 @@ class SlowCallsCoolDown implements Law {
     for (const [key, seen] of this.#seen) {
       if (seen.dueUs === undefined || seen.dueUs >= atUs) continue;
       seen.dueUs = undefined;
+      this.#occasion();
       return `too many calls were slow (process and host ${key}), and no cooldown began`;
     }
     return undefined;

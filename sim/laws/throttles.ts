@@ -6,8 +6,10 @@ interface SeenAnswers {
   /** Throttles, where those of requests that were in flight together are one. */
   throttles: number;
   lastThrottleUs: number;
-  /** Failures that were not throttles. */
-  failures: number;
+  /** Other failures of requests that reached the host. */
+  reached: number;
+  /** Failures of requests that never reached the host, by process. */
+  unreached: Map<number, number>;
 }
 
 /**
@@ -16,7 +18,7 @@ interface SeenAnswers {
  */
 export const burstsCountOnce: LawMaker = {
   title: "throttles of one burst count once",
-  make: plan => {
+  make: (plan, occasion) => {
     const seen = new Map<string, SeenAnswers>();
     const connecting = new Set<WireRequest>();
     /** When the state of a circuit last changed in each process, and when it was last opened for enough answers. */
@@ -26,13 +28,17 @@ export const burstsCountOnce: LawMaker = {
       plan.store === undefined ? `${process} ${host} ${role}` : `${host} ${role}`;
     const of = (process: number, host: string, role: string) => {
       const key = keyOf(process, host, role);
-      const answers = seen.get(key) ?? { throttles: 0, lastThrottleUs: Number.NEGATIVE_INFINITY, failures: 0 };
+      const none = { throttles: 0, lastThrottleUs: Number.NEGATIVE_INFINITY, reached: 0, unreached: new Map() };
+      const answers: SeenAnswers = seen.get(key) ?? none;
       seen.set(key, answers);
       return answers;
     };
     const count = (request: WireRequest, isThrottle: boolean, atUs: number) => {
       const answers = of(request.process, request.breakerUnit, request.role);
-      if (!isThrottle) answers.failures += 1;
+      const { unreached } = answers;
+      if (!isThrottle && request.writtenUs === undefined)
+        unreached.set(request.process, (unreached.get(request.process) ?? 0) + 1);
+      else if (!isThrottle) answers.reached += 1;
       else if (request.dispatchedUs > answers.lastThrottleUs) {
         answers.throttles += 1;
         answers.lastThrottleUs = atUs;
@@ -55,16 +61,22 @@ export const burstsCountOnce: LawMaker = {
             if (isExpiredUnwritten(request, fact.atUs, plan.calls)) count(request, false, fact.atUs);
           }
           const key = `${host} ${role}`;
-          const { throttles, failures } = of(fact.process, host, role);
+          const { throttles, reached, unreached } = of(fact.process, host, role);
+          const neverReached = [...unreached.values()].reduce((sum, failures) => sum + failures, 0);
+          const failures = reached + neverReached;
           const changedUs = changes.get(`${fact.process} ${key}`) ?? Number.NEGATIVE_INFINITY;
           changes.set(`${fact.process} ${key}`, fact.atUs);
           const { failMax } = plan.breakers;
           const isEnough = throttles >= failMax || failures >= failMax;
           const isOpening = from_peer === undefined && old === "closed" && state === "open";
+          // Failures of one process that never reached the host open its own circuit alone: they still count for all.
+          const sharedFailures = reached + (unreached.size > 1 ? neverReached : 0);
+          const isOpeningForAll = isOpening && Math.max(throttles, sharedFailures) >= failMax;
           // The answers are used up. A success ends the count too; a change applied from a peer does not.
-          if (plan.store === undefined || (isOpening && isEnough) || (state === "closed" && from_peer === undefined))
+          if (plan.store === undefined || isOpeningForAll || (state === "closed" && from_peer === undefined))
             seen.delete(keyOf(fact.process, host, role));
           if (!isOpening) return undefined;
+          occasion();
           if (isEnough) {
             opened.set(key, fact.atUs);
             return undefined;

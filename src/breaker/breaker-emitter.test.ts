@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { host, setUp } from "../../test/breaker/kit.ts";
 import { BreakerOpenError } from "../errors.ts";
+import { BreakerEmitter } from "./breaker-emitter.ts";
+import type { BreakerEvent } from "./breaker-events.ts";
 
 test("an outage emits closed, open, half_open, closed, and each denial has its remaining time", async () => {
   const { time, events, registry, answers, answer } = setUp();
@@ -78,4 +80,37 @@ test("breaker_failure has the Retry-After of the response, and the shorter coold
   answer(429, {}, 7_200_000);
   const failure = events.find(event => event.event_type === "breaker_failure");
   assert.deepEqual([failure?.retry_after_s, failure?.cooldown_s], [7200, 900]);
+});
+
+test("events have a role and a peer only where they concern one", () => {
+  const events: BreakerEvent[] = [];
+  const emitter = new BreakerEmitter();
+  emitter.add(event => events.push(event));
+  emitter.cooldownSet(host, 5, "retry-after", false);
+  emitter.cooldownSet(host, 5, "retry-after", true, "landing");
+  emitter.cooldownEnded(host, "success");
+  emitter.cooldownEnded(host, "operator", "landing");
+  const set = { event_type: "breaker_cooldown_set", host, until: 5, reason: "retry-after" };
+  const ended = { event_type: "breaker_cooldown_ended", host };
+  assert.deepEqual(events, [
+    set,
+    { ...set, role: "landing", from_peer: true },
+    { ...ended, by: "success" },
+    { ...ended, by: "operator", role: "landing" },
+  ]);
+});
+
+test("a response without Retry-After has neither a delay nor a cooldown, and a throttle counts apart from other failures", () => {
+  const { events, answer } = setUp();
+  answer(503);
+  answer(503);
+  answer(429);
+  const shown = events.flatMap(event =>
+    event.event_type === "breaker_failure" ? [[event.fail_counter, event.retry_after_s, event.cooldown_s]] : [],
+  );
+  assert.deepEqual(shown, [
+    [1, undefined, undefined],
+    [2, undefined, undefined],
+    [2, undefined, undefined],
+  ]);
 });

@@ -6,6 +6,7 @@ import { isRole, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts
 import { canonicalUnit, isServiceName, withoutTier } from "../policy/service-name.ts";
 import type { Time } from "../time/time.ts";
 import { CircuitHolder, type OnCircuitChange } from "./circuit-holder.ts";
+import { FormerOwners } from "./former-owners.ts";
 import { HostBreaker } from "./host-breaker.ts";
 import { NO_RAMP_UPS, type RampUp } from "./ramp-up.ts";
 
@@ -26,7 +27,10 @@ const KEPT_RESOLVERS = 1024;
  */
 export class BreakerTable {
   #policies: BreakerPolicies;
+  readonly #time: Time;
   readonly #onChange: OnCircuitChange;
+  /** What denied calls before a reload that has given them other owners. */
+  readonly former = new FormerOwners();
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
   /** The last call and its owners. */
@@ -35,6 +39,7 @@ export class BreakerTable {
 
   constructor(policies: BreakerPolicies, time: Time, onChange: OnCircuitChange) {
     this.#policies = policies;
+    this.#time = time;
     this.#onChange = onChange;
     const isEvictable = (host: HostBreaker) =>
       host.isEvictable(time.monotonicUs(), this.#policies.rollingWindow.windowUs);
@@ -81,29 +86,45 @@ export class BreakerTable {
     const last = this.#last;
     if (last !== undefined && last.text === text && last.path === path) return last.owners;
     const owners = this.#findOwners(text, path, undefined);
-    this.#last = { text, path, owners };
+    // Former owners are looked up for each call, until their state is over.
+    if (owners.former.length === 0) this.#last = { text, path, owners };
     return owners;
   }
 
   #findOwners(text: string, path: string | undefined, partition: string | undefined): CallOwners {
     const route = this.#policies.route(text, path);
     const { host, circuit: circuitName, cooldown: cooldownName } = route;
+    const former = this.#formerOf(text, path, partition);
     if (partition !== undefined && this.#policies.isPerPartition(circuitName))
-      return this.#partitionOwnersOf(route, partition);
+      return this.#partitionOwnersOf(route, partition, former);
     const { circuit, cooldown } = this.#circuitAndCooldown(circuitName, cooldownName);
     const isOwner = host === circuitName || host === cooldownName;
     const isShadow = this.#policies.isShadow(circuitName);
     const own = isOwner ? undefined : this.#hosts.get(host);
-    const owners = { circuit, cooldown, host: own, common: NO_COMMON_OWNERS, isShadow };
-    if (circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text)) circuit.soleOwners = owners;
+    const owners = { circuit, cooldown, host: own, common: NO_COMMON_OWNERS, former, isShadow };
+    const isSole = circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text);
+    // What is over does not come back, so that owners without former ones can be kept.
+    const hadOthers = former.length > 0 || partition !== undefined || this.former.hasPaths(text);
+    if (isSole && (this.former.isEmpty || !hadOthers)) circuit.soleOwners = owners;
     return owners;
   }
 
-  #partitionOwnersOf({ host, circuit, cooldown }: BreakerRoute, partition: string): CallOwners {
+  /** What denied a call before a reload, and still does. */
+  #formerOf(host: string, path: string | undefined, partition: string | undefined): readonly HostBreaker[] {
+    if (this.former.isEmpty) return NO_COMMON_OWNERS;
+    const suffix = partition === undefined ? "" : partitionName("", partition);
+    return this.former.of({ host, path, suffix }, this.#policies, this.#time.monotonicUs());
+  }
+
+  #partitionOwnersOf(
+    { host, circuit, cooldown }: BreakerRoute,
+    partition: string,
+    former: readonly HostBreaker[],
+  ): CallOwners {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
     const isShadow = this.#policies.isShadow(circuit);
     const own = this.#circuitAndCooldown(partitionName(circuit, partition), partitionName(cooldown, partition));
-    return { ...own, host: undefined, common, isShadow };
+    return { ...own, host: undefined, common, former, isShadow };
   }
 
   /** By their canonical names, created on first use. */
@@ -134,23 +155,27 @@ export class BreakerTable {
    * `circuit`: the host or service with the circuits of its calls. A key may have a tier or a partition, or be a host
    * of a service with `per_host`.
    */
-  ownerNamesOfKey(key: string): { readonly names: readonly string[]; readonly circuit: string } {
+  ownerNamesOfKey(key: string): {
+    readonly names: readonly string[];
+    readonly circuit: string;
+    readonly former: readonly HostBreaker[];
+  } {
     const partition = key.slice(commonName(key).length);
     const common = withoutTier(commonName(key));
     const colon = isServiceName(common) ? common.indexOf(":") : -1;
     const inPartition = (name: string) => (this.#policies.isPerPartition(name) ? `${name}${partition}` : name);
     if (isServiceName(common) && colon < 0)
-      return { names: [...new Set([`${common}${partition}`, common])], circuit: inPartition(common) };
-    const [text = "", ...path] = common.slice(colon + 1).split("/");
-    const { host, circuit, cooldown } = this.#policies.route(
-      text,
-      path.length === 0 ? undefined : `/${path.join("/")}`,
-    );
+      return { names: [...new Set([`${common}${partition}`, common])], circuit: inPartition(common), former: [] };
+    const [text = "", ...parts] = common.slice(colon + 1).split("/");
+    const path = parts.length === 0 ? undefined : `/${parts.join("/")}`;
+    const { host, circuit, cooldown } = this.#policies.route(text, path);
+    const call = { host: text, path, suffix: partition };
+    const former = this.former.of(call, this.#policies, this.#time.monotonicUs());
     const owner = inPartition(circuit);
     // The setting of the circuit decides for the cooldown too.
     const cooldownOwner = owner === circuit ? cooldown : `${cooldown}${partition}`;
     const names = new Set([`${common}${partition}`, owner, cooldownOwner, circuit, cooldown, host]);
-    return { names: [...names], circuit: owner };
+    return { names: [...names], circuit: owner, former };
   }
 
   /** The partitions of a host or service in the table. All hosts are searched if the table has any partition. */
@@ -208,8 +233,9 @@ export class BreakerTable {
     for (const { name } of this.#resolvers.values()) if (name.resolver !== undefined) yield name.resolver;
   }
 
-  /** Every circuit keeps its state under the new policies. */
+  /** Every circuit keeps its state under the new policies, also for calls that get other owners. */
   reload(policies: BreakerPolicies): void {
+    this.former.remember(this.#hosts.values(), this.#policies, this.#time.monotonicUs());
     this.#policies = policies;
     this.#last = undefined;
     for (const host of this.#hosts.values()) host.soleOwners = undefined;
@@ -240,6 +266,8 @@ export interface CallOwners {
    * apply, and the ramp-up after such an order.
    */
   readonly common: readonly HostBreaker[];
+  /** Those that denied the call before a reload, as far as their state from then still does. Nearly always none. */
+  readonly former: readonly HostBreaker[];
   /** Calls that would be refused are reported and sent. */
   readonly isShadow: boolean;
 }
@@ -253,9 +281,9 @@ export function allOwners(owners: CallOwners): readonly HostBreaker[] {
 }
 
 /** Each owner once. */
-export function distinctOwners({ circuit, cooldown, host }: CallOwners): readonly HostBreaker[] {
+export function distinctOwners({ circuit, cooldown, host, former }: CallOwners): readonly HostBreaker[] {
   const owners = circuit === cooldown ? [circuit] : [circuit, cooldown];
-  return host === undefined ? owners : [...owners, host];
+  return host === undefined && former.length === 0 ? owners : [...owners, ...(host ? [host] : []), ...former];
 }
 
 /**

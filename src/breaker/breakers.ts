@@ -238,9 +238,9 @@ export class Breakers implements PermitOwner {
    */
   denialOfKey(key: string, role: Role): Denial | undefined {
     const { table } = this;
-    const { names, circuit: circuitName } = table.ownerNamesOfKey(key);
+    const { names, circuit: circuitName, former } = table.ownerNamesOfKey(key);
     const known = names.flatMap(name => table.get(name) ?? []);
-    if (known.length === 0) return undefined;
+    if (known.length === 0 && former.length === 0) return undefined;
     const nowUs = this.#time.monotonicUs();
     const isShadow = table.policies.isShadow(commonName(circuitName));
     const isPartition = nameWithoutPartition(circuitName) !== undefined;
@@ -248,7 +248,7 @@ export class Breakers implements PermitOwner {
     const [circuit = new HostBreaker(circuitName), cooldown = circuit, host, ...others] = own;
     // For a partition, only operators' orders for its host or service without the partition apply.
     const common = [...others, ...known.filter(owner => !own.includes(owner))];
-    const owners = { circuit, cooldown, host, common, isShadow };
+    const owners = { circuit, cooldown, host, common, former, isShadow };
     if (isShadow) return holdDenialOf(owners, role, nowUs);
     return denialOf(owners, role, table.get(circuitName)?.circuits[role], undefined, nowUs);
   }

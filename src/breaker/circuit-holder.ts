@@ -43,6 +43,7 @@ export class CircuitHolder {
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
   #order: CircuitOrder | undefined;
+  #openedUs: number | undefined;
   /** Created on first use: only circuits of resolvers have one. */
   #throttles: ThrottleEvents | undefined;
   #passed: PassedCircuit | undefined;
@@ -103,6 +104,16 @@ export class CircuitHolder {
     return this.#circuit.kind !== "closed" && this.#circuit.isLocalOnly === true;
   }
 
+  /** When calls of this process last opened it; undefined if they did not since it was closed. */
+  get openedUs(): number | undefined {
+    return this.#openedUs;
+  }
+
+  /** Whether calls of this process have opened it after that instant, and nothing has closed it since. */
+  isOpenedSince(instantUs: number): boolean {
+    return this.#openedUs !== undefined && this.#openedUs > instantUs;
+  }
+
   /** For a call that passes now and is no probe. One object for all calls of a generation. */
   get passed(): PassedCircuit {
     const { generation } = this.#circuit;
@@ -127,7 +138,9 @@ export class CircuitHolder {
   }
 
   fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number, kind: FailureKind): void {
-    this.#set(fail(this.#circuit, policy, generation, nowUs, random, kind), "local");
+    const next = fail(this.#circuit, policy, generation, nowUs, random, kind);
+    if (next !== this.#circuit && next.kind === "open") this.#openedUs = nowUs;
+    this.#set(next, "local");
   }
 
   /** A call of another process has succeeded. */
@@ -160,6 +173,7 @@ export class CircuitHolder {
     if (next === this.#circuit) return;
     const old = this.#circuit;
     this.#circuit = next;
+    if (next.kind === "closed") this.#openedUs = undefined;
     this.#onChange(this, old, origin);
   }
 }

@@ -125,8 +125,9 @@ export class Denial implements BreakerDenial {
 }
 
 /** False if no cooldown or hold of the call's owners was ever set. Then none of them needs to be checked. */
-export function mayHaveCooldown({ circuit, cooldown, host, common }: CallOwners): boolean {
+export function mayHaveCooldown({ circuit, cooldown, host, common, former }: CallOwners): boolean {
   return (
+    former.length > 0 ||
     circuit.mayHaveCooldown ||
     cooldown.mayHaveCooldown ||
     host?.mayHaveCooldown === true ||

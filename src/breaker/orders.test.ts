@@ -89,6 +89,25 @@ test("an order to half-open a host makes the circuits of its partitions half-ope
   }
 });
 
+for (const result of ["success", "failure"] as const) {
+  test(`an order to half-open one role half-opens the partitions of other processes, also after a ${result} of the host`, async () => {
+    const { time, a, b } = fleetOf(2, PARTITIONED);
+    await b.sendAll(2, "failure", TENANT);
+    await time.advance(REREAD_MS);
+    const target = { unit: HOST, role: "metadata" } as const;
+    breakersOf(a.breakers).giveOrder(target, { kind: "half-open" });
+    await time.advance(REREAD_MS);
+    // The trial call of the host itself, without a partition.
+    assert.equal(await a.send(result), undefined);
+    await time.advance(REREAD_MS);
+    await b.send("neutral");
+    await time.advance(REREAD_MS);
+    const calls = [1, 2, 3].map(async () => b.gate.enter({ host: HOST, role: "metadata", ...TENANT }));
+    const granted = (await Promise.allSettled(calls)).filter(({ status }) => status === "fulfilled");
+    assert.equal(granted.length, 1, "trial calls");
+  });
+}
+
 test("an order to close one role of a host closes the circuits of its partitions in that role, in every process", async () => {
   const target = { unit: HOST, role: "metadata" } as const;
   for (const isLocal of [true, false]) {

@@ -192,22 +192,26 @@ export class Orders {
 
   /**
    * Closes one circuit, and ends its ramp-up. An order to open it stays: `openCircuit` ends it.
-   * @param orderedUs when the order was given; the ramp-up of a cooldown that started later goes on. @default now
+   * @param orderedUs when the order was given. A circuit that calls of this process have opened later stays open, and the
+   *   ramp-up of a cooldown that started later goes on. @default now
    */
-  closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs?: number): void {
+  closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { table, rampUps } = this.#deps;
     const { host, role } = circuit.name;
+    if (host !== undefined && role !== undefined) this.endFormer(host, "circuit", [role]);
     const known = host === undefined ? undefined : table.find(host);
     if (known !== undefined) rampUps.end(known, role, orderedUs);
-    circuit.close(origin);
+    if (!circuit.isOpenedSince(orderedUs)) circuit.close(origin);
   }
 
   /**
    * Closes every circuit of a host or service, and ends its cooldowns.
-   * @param orderedUs when the order was given; a Retry-After that this process has received later stays. @default now
+   * @param orderedUs when the order was given. A Retry-After that this process has received later stays, and so does a
+   *   circuit that its calls have opened later. @default now
    */
-  reset(host: HostBreaker, origin: ChangeOrigin, orderedUs?: number): void {
+  reset(host: HostBreaker, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { time, cooldownEvents, rampUps } = this.#deps;
+    this.endFormer(host.name, "host");
     const wasCooling = host.cooldownAt(time.monotonicUs()) !== undefined;
     host.reset(orderedUs);
     const kept = host.cooldownAt(time.monotonicUs());
@@ -217,10 +221,20 @@ export class Orders {
       const circuit = host.circuits[role];
       if (circuit === undefined) continue;
       this.openCircuit(circuit, undefined, origin);
-      circuit.close(origin);
+      if (!circuit.isOpenedSince(orderedUs)) circuit.close(origin);
     }
     if (origin === "peer") this.#record(host, undefined);
     if (wasCooling) cooldownEvents.ended(host, "operator");
+  }
+
+  /** Ends what still denies calls of a host or service as before a reload. Those that wait for it are tried again. */
+  endFormer(name: string, kind: "host" | "circuit" | "hold", roles: readonly Role[] = ROLES): void {
+    const { table, record } = this.#deps;
+    for (const breaker of table.former.end({ name, kind, roles })) {
+      const circuits = ROLES.flatMap(role => breaker.circuits[role] ?? []);
+      for (const blocker of [breaker, ...circuits, ...breaker.rampUps()])
+        record({ kind: "order", origin: "peer", blocker, order: undefined });
+    }
   }
 
   /**
@@ -236,6 +250,7 @@ export class Orders {
   /** Holds these roles of a host as ordered, even for a shorter time than before; undefined releases them. */
   hold(host: HostBreaker, roles: readonly Role[], hold: CircuitOrder | undefined, order?: OperatorOrder): void {
     for (const role of roles) host.setHold(role, hold);
+    if (hold === undefined) this.endFormer(host.name, "hold", roles);
     const origin = order === undefined ? "peer" : "local";
     this.#deps.record({ kind: "hold", origin, blocker: host, roles, untilUs: hold?.untilUs ?? 0, order });
   }

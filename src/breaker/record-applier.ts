@@ -38,6 +38,8 @@ export interface PeerRecord {
   readonly openedByCount?: CountedChange | undefined;
   /** Whether this process has written the state with this serial. Such a state is not applied. */
   readonly isOwn: (blocker: Blocker, serial: number) => boolean;
+  /** When this process has given the order with this version itself, by its own clock; undefined if a peer has. */
+  readonly ownOrderUs: (blocker: Blocker, version: number) => number | undefined;
 }
 
 /** The effects of a failure that this process has added to the failures of all processes in the record. */
@@ -79,7 +81,8 @@ export class RecordApplier {
     const local = table.find(name);
     const isReset = record.epoch !== before.epoch;
     if (isReset) {
-      if (local !== undefined) orders.reset(local, "peer", this.#instantUs(record.epoch, read));
+      if (local === undefined) orders.endFormer(name, "host");
+      else orders.reset(local, "peer", this.#orderedUs(local, record.epoch, read));
       orders.passToPartitions(name, lastClearing(record), record.epoch);
     }
     // After a reset this process knows nothing of the host any more: the whole record applies.
@@ -95,6 +98,7 @@ export class RecordApplier {
       if (!isRole(role)) continue;
       const { isClosed, order, counts, epoch = 0 } = circuitRecordOf(record, role);
       const isRoleCleared = epoch > record.epoch && epoch !== circuitRecordOf(before, role).epoch;
+      if (isRoleCleared) orders.endFormer(name, "circuit", [role]);
       if (isRoleCleared) orders.passToPartitions(name, lastClearing(record, role), epoch);
       const hasOrder = order !== undefined && order.untilUs > time.monotonicUs();
       if (local?.circuits[role] === undefined && isClosed && !hasOrder && counts === undefined) continue;
@@ -142,6 +146,11 @@ export class RecordApplier {
     return this.#deps.time.monotonicUs() - (storeUs - serial);
   }
 
+  /** When an order was given. Later than in truth for an order of a peer, which reached the store after that. */
+  #orderedUs(blocker: Blocker, version: number, peerRecord: PeerRecord): number {
+    return peerRecord.ownOrderUs(blocker, version) ?? this.#instantUs(version, peerRecord);
+  }
+
   #applyCooldown(name: string, peerRecord: PeerRecord, origin: ChangeOrigin): void {
     const { table, time, cooldownStarter, lastPermit, endCooldown } = this.#deps;
     const { untilUs, reason, serial } = peerRecord.record.serverCooldown;
@@ -174,7 +183,7 @@ export class RecordApplier {
       const order = runningOrder(circuit.order, nowUs);
       if (isChanged(holder.orderAt(nowUs), order)) orders.openCircuit(holder, order, "peer");
     }
-    if (isCleared) orders.closeCircuit(holder, "peer", this.#instantUs(circuit.epoch, peerRecord));
+    if (isCleared) orders.closeCircuit(holder, "peer", this.#orderedUs(holder, circuit.epoch, peerRecord));
     this.#applyCounts(holder, circuit, before, peerRecord.processId);
     if (circuit.serial === before.serial || peerRecord.isOwn(holder, circuit.serial)) return;
     const isCounted = openedByCount?.circuits.has(name) === true;

@@ -283,7 +283,7 @@ export interface DashboardState {
   readonly series: SeriesState;
   readonly events: readonly EventRow[];
   readonly run: RunState | null;
-  /** Why the source cannot be read now; null if it can. If set, the other fields are the last state that was read. */
+  /** Which fields are not read now but are the last ones that were read, and why, as a sentence. Null if there are none. */
   readonly trouble: string | null;
 }
 

@@ -72,7 +72,7 @@ const SECURITY_HEADERS = {
 
 /** A live page about a hub: hosts, limits, queues, circuits, events and policy. Throws a RangeError for a bad option. */
 export function createDashboard(hub: Hub, options: DashboardOptions = {}): Dashboard {
-  return dashboardOf(new HubSource(hub, options.time ?? systemTime, { actions: new HubActions(hub) }), options);
+  return dashboardOf(new HubSource(hub, options.time ?? systemTime, new HubActions(hub)), options);
 }
 
 /** A dashboard about any source. Closing it closes the source. */

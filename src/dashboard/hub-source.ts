@@ -8,7 +8,7 @@ import type { Role } from "../policy/roles.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import type { Time } from "../time/time.ts";
 import type { DashboardActions } from "./actions.ts";
-import type { HostState, ProcessState, RunState, WorkHistoryState } from "./dashboard-state.ts";
+import type { HostState, ProcessState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
 import { isRoutineEvent } from "./event-row.ts";
 import { type BreakerFacts, hostStates } from "./host-states.ts";
@@ -18,15 +18,6 @@ import type { DashboardSource, SourceState } from "./source.ts";
 const SERIES_STEP_MS = 1000;
 const SERIES_KEEP_MS = 15 * 60_000;
 
-export interface HubSourceOptions {
-  /** Reads the run that the hub works for. @default none */
-  readonly readRun?: (() => Promise<RunState | null>) | undefined;
-  /** Reads the attempts for a work of the run. @default none */
-  readonly readHistory?: ((key: string) => Promise<WorkHistoryState | undefined>) | undefined;
-  /** @default none: the page is read-only */
-  readonly actions?: DashboardActions | undefined;
-}
-
 /** The hub of this process. Events are counted from the start, so that the charts show the time before a page connects. */
 export class HubSource implements DashboardSource {
   readonly about;
@@ -35,17 +26,14 @@ export class HubSource implements DashboardSource {
   readonly #hub: Hub;
   readonly #time: Time;
   readonly #startedMs: number;
-  readonly #readRun: () => Promise<RunState | null>;
-  readonly #readHistory: HubSourceOptions["readHistory"];
   readonly #series = new RateSeries({ stepMs: SERIES_STEP_MS, keepMs: SERIES_KEEP_MS });
   readonly #stopListening: () => void;
   #hosts: ReadonlyMap<string, HostState> = new Map();
   #isWatched = false;
 
-  constructor(hub: Hub, time: Time, { readRun = async () => null, readHistory, actions }: HubSourceOptions = {}) {
+  /** @param actions undefined if the page is read-only */
+  constructor(hub: Hub, time: Time, actions?: DashboardActions) {
     this.#hub = hub;
-    this.#readRun = readRun;
-    this.#readHistory = readHistory;
     this.actions = actions;
     this.#time = time;
     this.#startedMs = time.wallMs();
@@ -75,16 +63,12 @@ export class HubSource implements DashboardSource {
       processes: [this.#process({ calls, inFlight, waiting, keys: used.length })],
       series: { stepMs: this.#series.stepMs, points: this.#series.since(nowMs - SERIES_KEEP_MS) },
       events: this.log.takeAll(),
-      run: await this.#readRun(),
+      run: null,
     };
   }
 
   explain(name: string, role: string): readonly ExplainedValue[] {
     return this.#hub.explain(name, role as Role);
-  }
-
-  async workHistory(key: string): Promise<WorkHistoryState | undefined> {
-    return this.#readHistory?.(key);
   }
 
   setWatched(isWatched: boolean): void {

@@ -150,8 +150,37 @@ test("a state that cannot be read is reported without the password of the store"
   t.after(() => dashboard.close());
   const origin = await listen(t, dashboard);
   const state = (await (await fetch(withToken(dashboard, origin, "/state"))).json()) as DashboardState;
-  assert.equal(state.trouble, "connect redis://…@store:6379 failed");
+  assert.equal(
+    state.trouble,
+    "The state cannot be read now, and the page shows the last one: connect redis://…@store:6379 failed",
+  );
 });
+
+test("a source that does not answer is reported to the pages, and so is its return", async t => {
+  const time = new FakeTime();
+  const example = exampleSource();
+  const state = await example.read();
+  let answer = async () => state;
+  const source: DashboardSource = { ...example, read: () => answer() };
+  const dashboard = dashboardOf(source, { time });
+  t.after(() => dashboard.close());
+  const stream = await openStream(t, withToken(dashboard, await listen(t, dashboard), "/stream"));
+  await stream.next();
+  const back = Promise.withResolvers<typeof state>();
+  answer = () => back.promise;
+  await time.advance(900 + 3000);
+  assert.deepEqual(((await stream.next()).data as DashboardPatch).trouble, lastState("no answer for 3 s"));
+  await time.advance(3000);
+  assert.deepEqual(((await stream.next()).data as DashboardPatch).trouble, lastState("no answer for 6 s"));
+  answer = async () => state;
+  back.resolve(state);
+  await time.advance(900);
+  assert.equal(((await stream.next()).data as DashboardPatch).trouble, null);
+});
+
+function lastState(reason: string): string {
+  return `The state cannot be read now, and the page shows the last one: ${reason}`;
+}
 
 test("close ends the streams of all pages", async t => {
   const { dashboard, origin } = await dashboardFor(t, { time: new FakeTime() });

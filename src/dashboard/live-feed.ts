@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { redactedText } from "../core/text/redaction.ts";
 import { messageOf } from "../errors.ts";
 import type { Time, Timer } from "../time/time.ts";
+import { BoundedRead } from "./bounded-read.ts";
 import type { AboutState, DashboardState } from "./dashboard-state.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
 import { StateDelta } from "./state-delta.ts";
@@ -12,6 +13,8 @@ const CLIENTS_MAX = 32;
 const BACKLOG_BYTES_MAX = 8_000_000;
 /** From the start of one read to the start of the next. A change must be drawn within a second. */
 const REFRESH_MS = 900;
+/** A source that has not answered by then is reported: pages must not show an old state as if it were the present one. */
+const LATE_MS = 3000;
 /** Refreshes between two comments, which keep connections open through proxies, and fail if a page is gone. */
 const HEARTBEAT_REFRESHES = 15;
 
@@ -32,6 +35,7 @@ export class LiveFeed {
   readonly #source: DashboardSource;
   readonly #about: AboutState;
   readonly #time: Time;
+  readonly #sourceState: BoundedRead<SourceState>;
   readonly #clients = new Set<ServerResponse>();
   #delta = new StateDelta();
   #state: DashboardState | undefined;
@@ -44,6 +48,7 @@ export class LiveFeed {
     this.#source = source;
     this.#about = about;
     this.#time = time;
+    this.#sourceState = new BoundedRead(() => source.read(), time, LATE_MS);
   }
 
   /** Takes over the response. False if too many pages are connected. */
@@ -116,11 +121,12 @@ export class LiveFeed {
   async #read(): Promise<DashboardState> {
     const about = this.#about;
     try {
-      const state = await this.#source.read();
-      return { nowMs: this.#time.wallMs(), about, ...state, trouble: null };
+      const { trouble = null, ...state } = await this.#sourceState.value();
+      return { nowMs: this.#time.wallMs(), about, ...state, trouble: trouble && redactedText(trouble) };
     } catch (error) {
       const last: SourceState = this.#state ?? EMPTY;
-      return { ...last, nowMs: this.#time.wallMs(), about, trouble: redactedText(messageOf(error)) };
+      const trouble = `The state cannot be read now, and the page shows the last one: ${redactedText(messageOf(error))}`;
+      return { ...last, nowMs: this.#time.wallMs(), about, trouble };
     }
   }
 

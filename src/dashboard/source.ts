@@ -4,7 +4,10 @@ import type { AskResult, DashboardState, WorkHistoryState } from "./dashboard-st
 import type { EventLog } from "./event-log.ts";
 
 /** The state at one instant, without the fields that the dashboard adds. */
-export type SourceState = Omit<DashboardState, "nowMs" | "about" | "trouble">;
+export interface SourceState extends Omit<DashboardState, "nowMs" | "about" | "trouble"> {
+  /** What is not as it is now, and why. @default nothing */
+  readonly trouble?: string | null;
+}
 
 /** Where a dashboard reads its state from: a hub, a store, or the folder of a run. */
 export interface DashboardSource {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, open, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -116,4 +117,11 @@ test("the target of a link is written beside itself, also if a draft on another 
   await symlink(join(folder, "real"), link);
   await writeAtomically(link, "one", join(folder, "not-there", "draft"));
   assert.equal(await readFile(join(folder, "real"), "utf8"), "one");
+});
+
+test("a full disk is an error that names the file", { skip: !existsSync("/dev/full") && "no /dev/full" }, async () => {
+  await assert.rejects(writeAtomically("/dev/full", "content"), {
+    name: "DownloadError",
+    message: "cannot write /dev/full: ENOSPC",
+  });
 });

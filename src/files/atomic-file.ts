@@ -8,7 +8,7 @@ import { hashFile } from "./file-hash.ts";
 /**
  * Replaces a file in one step: a reader finds the old content or the new content, never a part of it, also after a
  * crash. The folder must exist. A link stays, and its target is replaced. The new file has the permissions of the old
- * one. What is not a file, such as `/dev/stdout` or a named pipe, is written to.
+ * one. What is not a file, such as `/dev/stdout` or a named pipe, is written to. A full disk is a DownloadError.
  * @param draft where the new content is written first, on the same file system. @default a new name beside `path`
  */
 export async function writeAtomically(
@@ -24,6 +24,21 @@ export async function replaceAtomically(
   path: string,
   write: (file: FileHandle) => Promise<void>,
   draft?: string,
+): Promise<void> {
+  try {
+    await replaceContent(path, write, draft);
+  } catch (error) {
+    // The message of the system does not name the file. An error of the content has no such system call.
+    const isOfWriting = error instanceof Error && "syscall" in error && WRITING.has(error.syscall);
+    if (!isOfWriting) throw error;
+    throw new DownloadError(`cannot write ${path}: ${errnoOf(error)}`, { cause: error });
+  }
+}
+
+async function replaceContent(
+  path: string,
+  write: (file: FileHandle) => Promise<void>,
+  draft: string | undefined,
 ): Promise<void> {
   const old = await ifExists(stat(path));
   const target = await linkTarget(path);
@@ -57,6 +72,8 @@ async function replaceFile(
   await syncFolder(dirname(path));
 }
 
+/** System calls on an open file. */
+const WRITING: ReadonlySet<unknown> = new Set(["write", "fsync"]);
 const PERMISSIONS = 0o777;
 /** As many as Linux follows. */
 const LINKS_MAX = 40;

@@ -99,15 +99,17 @@ export class Admission {
   }
 
   /**
-   * The same for a request of weight 1 with the usual costs; undefined if it could start now. Leases of shared budgets
-   * are not checked.
+   * The same for a request of weight 1 with the usual costs; undefined if it could start now. Of the leases only shared
+   * slots are checked, as far as the store has just said that other processes have them.
    */
   estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
     const charge = roleBudget.usualCharge;
-    return this.isFreeHere(roleBudget, charge, nowUs) ? undefined : this.estimate(roleBudget, charge, nowUs);
+    if (!this.isFreeHere(roleBudget, charge, nowUs)) return this.estimate(roleBudget, charge, nowUs);
+    const constraint = this.#peers?.takenSlot(roleBudget, nowUs);
+    return constraint && { readyUs: nowUs, constraint };
   }
 
-  /** Why a request would be refused now; undefined if it would not. Units that only the store has are not checked. */
+  /** Why a request would be refused now; undefined if it would not, as far as the last replies of the store say. */
   refusal(roleBudget: RoleBudget, charge: Charge, nowUs: number): Refusal | undefined {
     if (!this.isFreeHere(roleBudget, charge, nowUs)) return refusalOf(this.estimate(roleBudget, charge, nowUs), nowUs);
     if (this.#peers?.mayHaveLeases(roleBudget, charge, nowUs) !== false) return undefined;

@@ -265,8 +265,8 @@ export class BreakerRegistry {
   }
 
   /**
-   * Replaces the configuration. Open circuits and cooldowns keep their end, except where the calls of a host get other
-   * ones: with another `per`.
+   * Replaces the configuration. Open circuits and cooldowns keep their end, also for calls that get other ones: with
+   * another `per`.
    * @throws ConfigError with every problem found; then the old configuration stays in use.
    */
   reload(breakers: BreakersOptions): void {

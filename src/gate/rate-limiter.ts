@@ -160,7 +160,8 @@ export class RateLimiter {
 
   /**
    * Which limit would refuse the request now, and for how long; undefined if `tryAcquire` would grant it. With a store,
-   * it answers by the limits of this process and the last reply of the store.
+   * it answers by the limits of this process and the last reply of the store. Whether other processes have the slots of
+   * a shared `max_concurrent` is known for a second after the store has refused one.
    * Takes nothing, counts nothing and emits no event.
    */
   check(request: ImmediateRequest): Refusal | undefined {

@@ -30,6 +30,17 @@ test("a refused task is taken first at its time, and delays no other host", () =
   assert.equal(queues.take(1500)?.task, "a2");
 });
 
+test("of several refusals the earliest time counts: the later tasks were to wait for the first one", () => {
+  const queues = new HostQueues<string>();
+  queues.requeue("a2", "a", 1_024_000, 0);
+  queues.requeue("a1", "a", 621_000, 1000);
+  queues.requeue("a0", "a", 1000, 1000);
+  assert.equal(queues.take(620_999), undefined);
+  assert.equal(queues.take(621_000)?.task, "a0");
+  queues.requeue("a0", "a", 2_000_000, 621_500);
+  assert.equal(queues.nextUs(), 2_000_000, "a later refusal counts, and not the pause after the task was taken");
+});
+
 test("a queue without a free slot waits for slotFreed, or until its time", () => {
   const queues = new HostQueues<string>();
   queues.requeueUntilSlot("a1", "a", 250, 0);

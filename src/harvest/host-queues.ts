@@ -18,8 +18,10 @@ interface HostQueue<Task> {
   /** While fewer than this many tasks wait, none is taken before `lingerUntilUs`: one request may serve several tasks. */
   fullAt: number;
   lingerUntilUs: number;
-  /** No task is taken before this time. */
+  /** No task is taken before this time: the last one was taken just before. */
   notBeforeUs: number;
+  /** The hub has refused tasks: none is taken before this time. */
+  refusedUntilUs: number;
   /**
    * Every slot of the host is in use: no task is taken before this time, or before `slotFreed`. The time at which a slot
    * becomes free is not known.
@@ -121,10 +123,15 @@ export class HostQueues<Task> {
     return taken;
   }
 
-  /** Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. */
+  /**
+   * Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. If it waits already, the
+   * earlier time counts: tasks that are refused at the same time wait for each other, and only the first one for the host.
+   */
   requeue(task: Task, queueName: string, notBeforeUs: number, nowUs: number): void {
     const queue = this.#putBack(task, queueName, nowUs);
-    queue.notBeforeUs = Math.max(queue.notBeforeUs, notBeforeUs);
+    const isRefused = queue.refusedUntilUs > nowUs;
+    if (notBeforeUs > nowUs)
+      queue.refusedUntilUs = isRefused ? Math.min(queue.refusedUntilUs, notBeforeUs) : notBeforeUs;
   }
 
   /** Like `requeue`, for a host without a free slot: the queue waits for `slotFreed`, at the latest until `untilUs`. */
@@ -148,7 +155,7 @@ export class HostQueues<Task> {
         continue;
       }
       if (readyUs(queue) > nowUs) continue;
-      if (best === undefined || queue.notBeforeUs < best.notBeforeUs) best = queue;
+      if (best === undefined || startUs(queue) < startUs(best)) best = queue;
     }
     const task = best?.tasks.shift();
     if (best === undefined || task === undefined) return undefined;
@@ -214,6 +221,7 @@ export class HostQueues<Task> {
         fullAt: 0,
         lingerUntilUs: 0,
         notBeforeUs: nowUs,
+        refusedUntilUs: 0,
         slotWaitUntilUs: 0,
         isSpaced: false,
       };
@@ -233,6 +241,11 @@ function readyUs(queue: HostQueue<unknown>): number {
   return queue.tasks.length >= queue.fullAt ? blockedUs : Math.max(blockedUs, queue.lingerUntilUs);
 }
 
-function blockedUntilUs({ notBeforeUs, slotWaitUntilUs }: HostQueue<unknown>): number {
-  return Math.max(notBeforeUs, slotWaitUntilUs);
+function blockedUntilUs(queue: HostQueue<unknown>): number {
+  return Math.max(startUs(queue), queue.slotWaitUntilUs);
+}
+
+/** Since when the queue is ready, or from when it will be, if there are slots. */
+function startUs({ notBeforeUs, refusedUntilUs }: HostQueue<unknown>): number {
+  return Math.max(notBeforeUs, refusedUntilUs);
 }

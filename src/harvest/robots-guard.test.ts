@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type Handler, hubFor, serve } from "../../test/http/kit.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
+import type { KeptRobots } from "../http/robots/kept-robots.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { SqliteManifest } from "./manifest/sqlite/sqlite-manifest.ts";
 import { RobotsGuard } from "./robots-guard.ts";
@@ -59,4 +60,19 @@ test("a robots.txt that fails disallows everything, and is requested again", asy
   assert.deepEqual([failed?.reason, failed?.status, failed?.mayRetry], ["robots", 501, true]);
   assert.equal(await first.disallowReason(`${origin}/page`, signal), undefined);
   assert.equal(requests.length, 2);
+});
+
+test("no page waits until its robots.txt is kept", async t => {
+  const { origin, requests } = await serve(t, (_, response) => response.end("User-agent: *\nDisallow: /private\n"));
+  const kept: KeptRobots = {
+    find: async () => undefined,
+    // The server of the manifest is away.
+    save: () => new Promise(() => undefined),
+  };
+  const time = new FakeTime();
+  const minSpeed = { bytes: 1, periodMs: 30_000, time };
+  const guard = new RobotsGuard({ hub: await hubFor(t), maxWaitMs: 0, minSpeed, kept, time });
+  assert.equal(await guard.disallowReason(`${origin}/page`, signal), undefined);
+  assert.equal((await guard.disallowReason(`${origin}/private`, signal))?.reason, "robots");
+  assert.equal(requests.length, 1);
 });

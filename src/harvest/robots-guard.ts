@@ -74,7 +74,8 @@ export class RobotsGuard {
     const file = robotsToKeep(status, text);
     if (file === undefined)
       return () => ({ reason: "robots", message: `robots.txt returned status ${status}`, status, mayRetry: true });
-    await kept.save(origin, file);
+    // The page need not wait until the file is saved. If that fails, another process or run requests it again.
+    kept.save(origin, file).catch(() => undefined);
     return this.#remember(origin, file, ROBOTS_KEPT_MS);
   }
 

@@ -55,8 +55,8 @@ export interface CallOptions {
    */
   readonly offline?: boolean | undefined;
   /**
-   * Serves a stored response, however stale, when the host cannot be reached: its connection fails or its circuit is
-   * open. A response that must be revalidated first (`must-revalidate`, `no-cache`) becomes a 504. @default false
+   * Serves a stored response to a GET or HEAD, however stale, when the host cannot be reached: its connection fails or its
+   * circuit is open. A response that must be revalidated first (`must-revalidate`, `no-cache`) becomes a 504. @default false
    */
   readonly staleOnDisconnect?: boolean | undefined;
   /**

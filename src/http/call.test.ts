@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import type { Dispatcher } from "undici";
 import { dispatchActing, dispatchRecorded, dispatchTo, RecordingHandler } from "../../test/http/handlers.ts";
 import { hubFor, ONE_A_SECOND, only, recordEvents, serve, settles, until } from "../../test/http/kit.ts";
 import { LateTimers } from "../../test/http/late-timers.ts";
@@ -219,3 +222,34 @@ test("a body stream that fails while its request is queued fails only that reque
   assert.equal(hub.snapshot().waiting, 0);
   assert.equal(server.requests.length, 1);
 });
+
+test("a controller that is kept after the end of its call keeps neither the handler nor the request in memory", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, { cache: false });
+  const { controller, handler, headers } = await endedCall(hub.dispatcher(), server.origin);
+  collectGarbage();
+  assert.equal(controller.aborted, false);
+  assert.equal(handler.deref(), undefined);
+  assert.equal(headers.deref(), undefined);
+});
+
+/** Sends a request and keeps only the controller of its call. */
+async function endedCall(dispatcher: Dispatcher, origin: string) {
+  const headers = { "x-test": "1" };
+  const { promise, resolve, reject } = Promise.withResolvers<Dispatcher.DispatchController>();
+  const handler: Dispatcher.DispatchHandler = {
+    onResponseEnd: controller => resolve(controller),
+    onResponseError: (_, error) => reject(error),
+  };
+  const kept = { handler: new WeakRef(handler), headers: new WeakRef(headers) };
+  dispatcher.dispatch({ origin, path: "/", method: "GET", headers }, handler);
+  const controller = await promise;
+  // The target of a WeakRef is kept until the end of the turn, and undici keeps a request until its connection is free.
+  await new Promise(resolveTurn => setImmediate(() => setImmediate(resolveTurn)));
+  return { controller, ...kept };
+}
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+}

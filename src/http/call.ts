@@ -36,13 +36,13 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
   readonly #deps: CallDeps;
-  readonly #request: OutgoingRequest;
-  readonly #handler: Dispatcher.DispatchHandler;
+  /** Undefined when the call is over, and so are the two below: the caller may keep this object with its response. */
+  #request: OutgoingRequest | undefined;
+  #handler: Dispatcher.DispatchHandler | undefined;
   #handle: RequestHandle | undefined;
   #deadline: Timer | undefined;
   #onBodyError: ((error: Error) => void) | undefined;
   #status: number | undefined;
-  #isOver = false;
   /** True when the caller has ended the call, or the hub is being destroyed. */
   #isEndedFromOutside = false;
   /** Bytes that are still delivered while the caller pauses. */
@@ -56,20 +56,26 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
 
   begin(): void {
     const { activeRequests, send } = this.#deps;
-    const { body, call } = this.#request;
+    const request = this.#request;
+    if (request === undefined) return;
+    const { body, call } = request;
     activeRequests.add(this);
     // A stream may fail while the request is queued, when undici does not yet listen for its errors.
     if (body instanceof Readable) this.#watchBody(body);
     try {
-      this.#handler.onRequestStart?.(this, null);
+      this.#handler?.onRequestStart?.(this, null);
     } catch (error) {
       this.abort(error);
     }
     if (this.#isOver) return;
-    if (call.deadlineMs !== undefined) this.#armDeadline();
-    this.#handle = send(this.#request, this);
+    if (call.deadlineMs !== undefined) this.#armDeadline(request);
+    this.#handle = send(request, this);
     // The handler may have paused in onRequestStart.
     if (this.paused) this.pause();
+  }
+
+  get #isOver(): boolean {
+    return this.#request === undefined;
   }
 
   #watchBody(body: Readable): void {
@@ -108,7 +114,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.rawHeaders = rawHeaders as Buffer[];
     if (this.#isOver) return;
     try {
-      this.#handler.onResponseStart?.(this, status, headers as Record<string, string>, statusText);
+      this.#handler?.onResponseStart?.(this, status, headers as Record<string, string>, statusText);
     } catch (error) {
       // An error thrown by the handler aborts only its own request.
       this.abort(error);
@@ -116,6 +122,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   }
 
   started(head: ResponseHead): void {
+    if (this.#request === undefined) return;
     this.#status = head.status;
     this.#request.call.fetchCall?.answered(head, this.#request);
     if (isRedirect(head)) {
@@ -129,7 +136,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     if (this.#isOver) return;
     this.#unpausableBytes -= chunk.length;
     try {
-      this.#handler.onResponseData?.(this, chunk);
+      this.#handler?.onResponseData?.(this, chunk);
       // While `#unpausableBytes` was above 0, a pause of the handler was not passed on.
       if (this.paused && this.#unpausableBytes + chunk.length > 0) this.pause();
     } catch (error) {
@@ -138,23 +145,22 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
-    if (this.#isOver) return;
-    this.#end(undefined);
+    const handler = this.#end(undefined);
+    if (handler === undefined) return;
     this.rawTrailers = rawTrailers as Buffer[];
     try {
-      this.#handler.onResponseEnd?.(this, trailers as Record<string, string>);
+      handler.onResponseEnd?.(this, trailers as Record<string, string>);
     } catch (error) {
-      this.#handler.onResponseError?.(this, error as Error);
+      handler.onResponseError?.(this, error as Error);
     }
   }
 
   failed(error: unknown): void {
-    if (this.#isOver) return;
-    this.#end(error);
-    const { body } = this.#request;
+    const body = this.#request?.body;
+    const handler = this.#end(error);
     // The rest of the body will not be read: a source that is left open would leak.
     if (body instanceof Readable && !body.destroyed) body.on("error", ignored).destroy();
-    this.#handler.onResponseError?.(this, error as Error);
+    handler?.onResponseError?.(this, error as Error);
   }
 
   upgraded({ status, headers, rawHeaders }: ResponseHead, socket: Duplex): void {
@@ -164,34 +170,41 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     }
     this.#status = status;
     this.rawHeaders = rawHeaders as Buffer[];
-    this.#end(undefined);
-    this.#handler.onRequestUpgrade?.(this, status, headers as Record<string, string>, socket);
+    this.#end(undefined)?.onRequestUpgrade?.(this, status, headers as Record<string, string>, socket);
   }
 
-  #armDeadline(): void {
-    const leftMs = (this.#request.deadlineUs - this.#deps.time.monotonicUs()) / 1000;
+  #armDeadline(request: OutgoingRequest): void {
+    const leftMs = (request.deadlineUs - this.#deps.time.monotonicUs()) / 1000;
     this.#deadline = this.#deps.time.setTimer(Math.max(0, leftMs), () => {
-      const error = deadlineError(this.#request, this.#deps.time.monotonicUs());
+      const error = deadlineError(request, this.#deps.time.monotonicUs());
       // A timer may fire up to 1 ms early.
-      if (error === undefined) this.#armDeadline();
+      if (error === undefined) this.#armDeadline(request);
       else this.#abort(error);
     });
   }
 
-  #end(error: unknown): void {
-    this.#isOver = true;
+  /** Ends the call, once. Returns the handler, which must still be called. */
+  #end(error: unknown): Dispatcher.DispatchHandler | undefined {
+    const request = this.#request;
+    const handler = this.#handler;
+    if (request === undefined) return undefined;
+    this.#request = undefined;
+    this.#handler = undefined;
+    this.#handle = undefined;
     this.#deadline?.cancel();
-    const { body, record } = this.#request;
+    this.#deadline = undefined;
+    const { body, record } = request;
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#deps.activeRequests.delete(this);
     // No server sent the response to a refusal, so the event has no status.
     const { refusal } = record;
     const status = refusal === undefined ? this.#status : undefined;
-    this.#deps.telemetry.emitRequest(this.#request, {
+    this.#deps.telemetry.emitRequest(request, {
       status,
       error: refusal ?? error,
       isAborted: this.#isEndedFromOutside,
     });
+    return handler;
   }
 }
 

@@ -86,16 +86,18 @@ export interface HubInputs {
   readonly breakerStore?: Store | undefined;
   /** Called with one sentence when a store goes away, and when it is back. */
   readonly warn?: ((message: string) => void) | undefined;
+  /** How many idle keys of each role are kept before some are evicted. */
+  readonly keptKeys?: number | undefined;
 }
 
 /** Builds a hub from options that were checked. */
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
-  const { policy, breakers, store, breakerStore, warn } = inputs;
+  const { policy, breakers, store, breakerStore, warn, keptKeys = IDLE_KEYS_MAX } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
   const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
-    keptKeys: IDLE_KEYS_MAX,
+    keptKeys,
     breakers,
     store,
     breakerStore,
@@ -153,7 +155,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
     artifactStage,
     next => cacheStage({ stored, time, activeRequests, callerIdentity, onRefresh }, next),
-    next => redirectStage(origin => policy.hostNames.of(origin), next),
+    next => redirectStage(origin => policy.hostNames.of(origin), time, next),
     next => refusalStage(time, next),
   ];
   const connections = new ConnectionCount(proxies === undefined);

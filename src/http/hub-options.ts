@@ -111,8 +111,8 @@ export interface HubOptions {
   /** How the hub connects. Not allowed together with `dispatcher`. @default `{}` */
   readonly network?: NetworkOptions | undefined;
   /**
-   * A response body that its caller has not read for this time is aborted and its slot released, in ms, above 0;
-   * Infinity for never. @default 60_000
+   * A response body whose buffer is full, and that its caller has not read for this time, is aborted and its slot
+   * released, in ms, above 0; Infinity for never. @default 60_000
    */
   readonly unreadBodyMs?: number | undefined;
   /** `refusals` of the calls that do not set it: `throw` or `respond`. @default "throw" */

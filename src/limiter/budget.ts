@@ -64,7 +64,7 @@ export class Budget {
   reload(policy: BudgetPolicy, aimd: AimdPolicy): void {
     const old = this.windows;
     // The reply of the store has a number for each window, so it does not fit other windows.
-    if (!hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
+    if (this.sharedUse !== undefined && !hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
     this.policy = policy;
     this.pace?.reload(policy, aimd);
     this.log.replaceWindows(old, this.windows);
@@ -209,6 +209,16 @@ export class Budget {
     if (first === undefined) return undefined;
     const { rates, maxConcurrent, reason, by } = first;
     return { rates: formatRates(rates), ...(maxConcurrent !== undefined && { maxConcurrent }), reason, by };
+  }
+
+  /** Whether nothing is in flight, and a new budget would behave the same (law L11). Says nothing about its pace. */
+  isExpired(nowUs: number): boolean {
+    return (
+      this.inFlight === 0 &&
+      this.holdUntilUs <= nowUs &&
+      this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
+      this.costLogs.every(cost => cost.isExpired(nowUs))
+    );
   }
 
   get hasSlot(): boolean {

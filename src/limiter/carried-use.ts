@@ -1,7 +1,11 @@
+import { isOfUnnamedHost } from "../policy/budget-unit.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
+import { budgetsAbove } from "./budget.ts";
 import { DividedBudgets } from "./divided-budgets.ts";
 import { FormerRequests } from "./former-requests.ts";
+import { type FormerService, LeftHosts } from "./left-hosts.ts";
+import { MovedPlaces } from "./moved-places.ts";
 import { countAgain, type Reloaded, type TakenOver, unitsOf } from "./recount.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import { SentHistory } from "./sent-history.ts";
@@ -14,6 +18,7 @@ export class CarriedUse {
   readonly history = new SentHistory();
   readonly formerRequests = new FormerRequests();
   readonly #divided = new DividedBudgets();
+  readonly #leftHosts = new LeftHosts();
   readonly #takenOver: TakenOver[] = [];
   readonly #isShared: () => boolean;
 
@@ -30,6 +35,8 @@ export class CarriedUse {
     const { name, role } = roleBudget;
     const former = this.history.take(name, role, nowUs);
     if (former !== undefined) roleBudget.absorb([former]);
+    for (const left of this.#leftHosts.leftBy(name, role)) this.#countLeft(roleBudget, left, nowUs);
+    this.#report(this.formerRequests.created(roleBudget));
     const divided = this.#divided.ofPartition(name, role);
     if (divided === undefined) return;
     roleBudget.absorb([divided]);
@@ -43,16 +50,23 @@ export class CarriedUse {
   }
 
   /** Counts what these role budgets and those that are gone have sent, and all requests in flight, by the new limits. */
-  countAgain(roleBudgets: readonly RoleBudget[], reloaded: Omit<Reloaded, "dividedAt">): void {
+  countAgain(roleBudgets: readonly RoleBudget[], reloaded: Omit<Reloaded, "dividedAt" | "moved">): void {
     const { before, now, nowUs } = reloaded;
-    const all: Reloaded = { ...reloaded, dividedAt: (route, role) => this.#divided.at(route, role) };
+    const all: Reloaded = {
+      ...{ ...reloaded, moved: new MovedPlaces(now) },
+      dividedAt: (route, role) => this.#divided.at(route, role),
+    };
     // A budget that this reload has removed is in the history too.
     const senders = new Set([...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)]);
     this.#report(countAgain([...senders], all));
+    this.#leftHosts.reloaded(senders, before, now, nowUs);
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(
-      ({ name, role }) => isCountedElsewhere(before, name, role) && now.routeByName(name, role)?.name !== name,
+      ({ name, role }) =>
+        !all.moved.isUnmoved(name, role, before) &&
+        (isOfUnnamedHost(name, before) || isCountedElsewhere(before, name, role)) &&
+        now.routeByName(name, role)?.name !== name,
     );
   }
 
@@ -62,6 +76,16 @@ export class CarriedUse {
    */
   takeTakenOver(): readonly TakenOver[] {
     return this.#takenOver.splice(0);
+  }
+
+  /** The host of a new budget has left a service by a suffix: it counts what the service had sent. */
+  #countLeft(roleBudget: RoleBudget, { sender, before }: FormerService, nowUs: number): void {
+    const counted = before.routeByName(sender.name, sender.role)?.above ?? [];
+    const totals = budgetsAbove(roleBudget).filter(({ name }) => counted.every(total => total.name !== name));
+    for (const budget of [roleBudget, ...totals]) {
+      budget.absorb([sender]);
+      this.#report([{ budget, roleBudget, units: unitsOf(budget, [sender], nowUs) }]);
+    }
   }
 
   #report(takenOver: readonly TakenOver[]): void {

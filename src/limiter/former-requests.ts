@@ -1,6 +1,8 @@
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
-import type { Role } from "../policy/roles.ts";
+import { isServiceName } from "../policy/service-name.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
+import { formerName } from "./left-hosts.ts";
+import type { MovedPlaces } from "./moved-places.ts";
 import { partitionsByName, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
 import { type CountingBudgets, RequestBatch } from "./request-batch.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -31,7 +33,7 @@ export class FormerRequests {
     for (const batch of this.#batches) batch.takeOut();
     for (const roleBudget of roleBudgets) {
       if (!roleBudget.hasPending && roleBudget.inFlight === 0) continue;
-      const batch = new RequestBatch(roleBudget, before.placesOf(roleBudget.name, roleBudget.role));
+      const batch = new RequestBatch(roleBudget, before);
       batch.takeOut();
       this.#batches.add(batch);
     }
@@ -61,16 +63,29 @@ export class FormerRequests {
       return batch.unknownToStore(budgets);
     });
   }
+
+  /** Called for each new budget: its host may have left the service that granted requests in flight. */
+  created(roleBudget: RoleBudget): TakenOver[] {
+    const { name, role } = roleBudget;
+    return [...this.#batches].flatMap(batch => {
+      const { name: sender } = batch.roleBudget;
+      if (batch.roleBudget.role !== role || !isServiceName(sender)) return [];
+      if (sender === name || formerName(name, role, batch.limits) !== sender) return [];
+      const budgets = new Map([roleBudget, ...budgetsAbove(roleBudget)].map(budget => [budget, roleBudget]));
+      batch.countIn(budgets);
+      return batch.unknownToStore(budgets);
+    });
+  }
 }
 
 function budgetsOf(
   batch: RequestBatch,
-  { now, budgetAt, dividedAt }: Reloaded,
+  { now, budgetAt, dividedAt, moved }: Reloaded,
   partitionsOf: ReturnType<typeof partitionsByName>,
 ): CountingBudgets {
-  const { role, name } = batch.roleBudget;
+  const { role } = batch.roleBudget;
   const budgets = new Map<Budget, RoleBudget>();
-  for (const route of routesOf(batch, role, name, now)) {
+  for (const route of routesOf(batch, now, moved)) {
     const roleBudget = budgetAt(route, role);
     const isDivided = batch.mayHavePartition && route.roleBudget.isPerPartition;
     const partitions = isDivided ? [dividedAt(route, role), ...partitionsOf(route.name, role)] : [];
@@ -83,8 +98,12 @@ function budgetsOf(
   return budgets;
 }
 
-function routesOf({ places, partition }: RequestBatch, role: Role, name: string, now: LimitPolicies): readonly Route[] {
+function routesOf(
+  { roleBudget: { name, role }, limits, partition }: RequestBatch,
+  now: LimitPolicies,
+  moved: MovedPlaces,
+): readonly Route[] {
   const same = now.routeByName(name, role);
-  const routes = places.map(place => routeAt(place, role, partition, now));
+  const routes = moved.of(name, role, limits).map(place => routeAt(place, role, partition, now));
   return same?.name === name ? [same, ...routes] : routes;
 }

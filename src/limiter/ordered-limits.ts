@@ -51,6 +51,7 @@ export class OrderedLimits {
     const ordersOf = (name: string, part: LimitPart) =>
       (byBudget.get(keyOf(name, part)) ?? []).map(({ limit }) => limit);
     const policies = new OrderedPolicies();
+    const orderedNames = new Set(Array.from(this.#orders.values(), ({ name }) => commonName(name)));
     const hasTotals = [...this.#orders.values()].some(({ part }) => part === "total");
     const ordered = (route: Route, role: Role): Route => {
       const owners = ownersOf(limits, route.name, role);
@@ -73,6 +74,8 @@ export class OrderedLimits {
       },
       hasPaths: host => limits.hasPaths(host),
       placesOf: (name, role) => limits.placesOf(name, role),
+      namedPlaces: () => limits.namedPlaces(),
+      isNamed: host => orderedNames.has(host) || limits.isNamed(host),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && ordered(route, role);

@@ -6,6 +6,7 @@ import { commonName, nameWithoutPartition } from "../policy/partition-name.ts";
 import type { Role } from "../policy/roles.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
 import type { CostLog } from "./cost-log.ts";
+import type { MovedPlaces } from "./moved-places.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { FormerBudget } from "./sent-history.ts";
 
@@ -30,6 +31,8 @@ export interface Reloaded {
   /** The budgets of all partitions. */
   readonly partitions: () => readonly RoleBudget[];
   readonly nowUs: number;
+  /** The places that the budgets of earlier limits have counted. */
+  readonly moved: MovedPlaces;
 }
 
 /**
@@ -63,9 +66,11 @@ export function routeAt(
  * same way, each partition counts all units of limits that were common before.
  */
 export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded): TakenOver[] {
-  const { before, now, budgetAt, dividedAt, nowUs } = reloaded;
+  const { before, now, budgetAt, dividedAt, nowUs, moved } = reloaded;
   const partitionsOf = partitionsByName(reloaded);
   const takenOver: TakenOver[] = [];
+  /** Role budgets that are new for these senders. */
+  const inRoleBudgets = new Map<RoleBudget, Set<FormerBudget>>();
   /** Totals that are new for these senders. */
   const inTotals = new Map<Budget, Set<FormerBudget>>();
   /** A role budget whose requests pass the total. */
@@ -76,14 +81,14 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
   const commonFirst = senders.toSorted((a, b) => Number(isPartition(a)) - Number(isPartition(b)));
   for (const sender of commonFirst) {
     const { name, role, log, holdUntilUs = 0, isDivided = false } = sender;
-    if (log.written === 0 && holdUntilUs <= nowUs) continue;
+    if ((log.written === 0 && holdUntilUs <= nowUs) || moved.isUnmoved(name, role, before)) continue;
     const former = before.routeByName(name, role);
     const counted = new Map(former?.above.map(total => [total.name, total.policy]));
     /** Several members of a service have one route. */
     const handledNames = new Set<string>();
     const partition = name.slice(commonName(name).length);
     const mayHavePartition = isDivided || (partition === "" && !former?.roleBudget.isPerPartition);
-    const routes = before.placesOf(name, role).map(place => routeAt(place, role, partition, now));
+    const routes = moved.of(name, role, before).map(place => routeAt(place, role, partition, now));
     // Of a service that was removed and comes back, the limits before know no place.
     const returned = former?.name === name ? undefined : now.routeByName(name, role);
     for (const route of returned?.name === name ? [returned, ...routes] : routes) {
@@ -105,10 +110,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);
       }
-      for (const absorber of absorbers) {
-        absorber.absorb([sender]);
-        takenOver.push({ budget: absorber, roleBudget: absorber, units: unitsOf(absorber, [sender], nowUs) });
-      }
+      for (const absorber of absorbers) addTo(inRoleBudgets, absorber, sender);
       if (isDivided) continue;
       for (const total of budgetsAbove(roleBudget)) {
         passedBy.set(total, roleBudget);
@@ -127,6 +129,10 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
       takenOver.push({ budget: total, roleBudget, units: unitsOf(total, [...sources], nowUs) });
   }
   for (const [cost, sources] of inCosts) cost.absorb([...sources]);
+  for (const [roleBudget, sources] of inRoleBudgets) {
+    roleBudget.absorb([...sources]);
+    takenOver.push({ budget: roleBudget, roleBudget, units: unitsOf(roleBudget, [...sources], nowUs) });
+  }
   return takenOver;
 }
 
@@ -146,5 +152,6 @@ function isPartition({ name }: FormerBudget): boolean {
 }
 
 function addTo<Key>(map: Map<Key, Set<FormerBudget>>, key: Key, sender: FormerBudget): void {
-  map.set(key, (map.get(key) ?? new Set()).add(sender));
+  const senders = map.get(key) ?? new Set();
+  map.set(key, senders.add(sender));
 }

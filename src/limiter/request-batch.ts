@@ -1,4 +1,4 @@
-import type { RequestPlace } from "../policy/limit-policies.ts";
+import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
 import type { Charge } from "./charge.ts";
@@ -12,7 +12,8 @@ export class RequestBatch {
   /** The role budget that granted them. */
   readonly roleBudget: RoleBudget;
   readonly generation: number;
-  readonly places: readonly RequestPlace[];
+  /** The limits that it was granted by. */
+  readonly limits: LimitPolicies;
   /** The end of the name of their partition; empty if they have none, or if it is not known. */
   readonly partition: string;
   /** Whether each request may be of any partition. */
@@ -25,13 +26,13 @@ export class RequestBatch {
   #inFlight: number;
 
   /** Takes over all requests that the role budget has in flight. Its later requests get a higher generation number. */
-  constructor(roleBudget: RoleBudget, places: readonly RequestPlace[]) {
+  constructor(roleBudget: RoleBudget, limits: LimitPolicies) {
     const { name, policy, log, costLogs, inFlight } = roleBudget;
     const budgets = [roleBudget, ...budgetsAbove(roleBudget)];
     this.roleBudget = roleBudget;
     this.generation = roleBudget.generation;
     roleBudget.generation += 1;
-    this.places = places;
+    this.limits = limits;
     this.partition = name.slice(commonName(name).length);
     this.mayHavePartition = this.partition === "" && !policy.isPerPartition;
     this.#leasedKeys = new Set(budgets.map(({ storeKey }) => storeKey));

@@ -102,12 +102,9 @@ export class RoleBudget extends Budget {
     const { pace, learned, unitLease } = this;
     return (
       this.waiting === 0 &&
-      this.inFlight === 0 &&
-      this.holdUntilUs <= nowUs &&
+      this.isExpired(nowUs) &&
       (pace === undefined || pace.isNeutral(nowUs)) &&
       (learned === undefined || learned.isLapsed(nowUs)) &&
-      this.log.isExpired(this.windows, this.spacingUs, nowUs) &&
-      this.costLogs.every(cost => cost.isExpired(nowUs)) &&
       (unitLease === undefined || (unitLease.isIdle && unitLease.notBeforeUs <= nowUs))
     );
   }

@@ -15,17 +15,10 @@ import { LimitsInForce } from "./limits-in-force.ts";
 import { changedTotals, type OrderedChange } from "./ordered-change.ts";
 import { hasSameOrders, type OrderedKey } from "./ordered-limits.ts";
 import { Pace } from "./pace.ts";
+import { hasTotal, ReloadHolds } from "./reload-holds.ts";
 import { RoleBudget, type StoreState } from "./role-budget.ts";
 import { knownUse } from "./shared-use.ts";
 import { TotalBudgets } from "./total-budgets.ts";
-
-/** All processes reload at about the same time. Within this time after a reload, each has reported to the store. */
-const REPORTED_WITHIN_US = 1_600_000;
-
-interface EarlierLimits {
-  readonly limits: LimitPolicies;
-  readonly untilUs: number;
-}
 
 /** The role budgets of a process, the shared budgets above them, and the global ceiling. */
 export class RoleBudgets implements Iterable<RoleBudget> {
@@ -35,13 +28,12 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   readonly #inForce: LimitsInForce;
   /** When the limits last changed. Units that were charged before may be counted in other budgets now. */
   reloadedUs = Number.NEGATIVE_INFINITY;
-  /** The limits before each of their last changes, until all processes have reported what they had sent before it. */
-  #earlier: readonly EarlierLimits[] = [];
+  readonly #holds = new ReloadHolds();
   /** When the store was lost, while the limits are divided. */
   #lostUs: number | undefined = undefined;
   readonly #time: Time;
   readonly #byRole: Readonly<Record<Role, KnownBudgets>>;
-  readonly #totals = new TotalBudgets((total, route) => this.#holdAdded(this.#countUnknown(total), route));
+  readonly #totals: TotalBudgets;
   /** Hosts and roles whose budgets are never evicted, and these budgets. */
   readonly #pins: { readonly host: string; readonly role: Role }[] = [];
   readonly #pinned = new Set<RoleBudget>();
@@ -58,6 +50,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     this.#inForce = new LimitsInForce(limits);
     this.#time = time;
     this.#emitter = emitter;
+    this.#totals = new TotalBudgets(time, (total, route) => {
+      this.#countUnknown(total);
+      if (this.isShared) this.#holds.holdTotal(total, route, this.#limits, time.monotonicUs());
+    });
     const make = (role: Role) =>
       new KnownBudgets(role, {
         time,
@@ -66,7 +62,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         // With a store, leases and reports refer to the object itself.
         mayPack: () => !this.isShared,
         isKept: roleBudget => this.#isReloading || this.#pinned.has(roleBudget),
-        onEvict: roleBudget => this.carried.history.add(roleBudget, true),
+        onEvict: roleBudget => {
+          this.#totals.left(roleBudget);
+          this.carried.history.add(roleBudget, true);
+        },
       });
     this.#byRole = { metadata: make("metadata"), landing: make("landing"), artifact: make("artifact") };
   }
@@ -145,11 +144,17 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       this.#totals.of(route, this.aimd),
       this.store,
     );
+    this.#totals.joined(roleBudget);
     this.#countUnknown(roleBudget);
     this.carried.created(roleBudget, this.#time.monotonicUs());
+    this.#holdMoved(roleBudget);
     this.#startPace(roleBudget);
     roleBudgets.add(roleBudget);
     return roleBudget;
+  }
+
+  #holdMoved(roleBudget: RoleBudget): void {
+    if (this.isShared) this.#holds.holdRoleBudget(roleBudget, this.#limits, this.#time.monotonicUs());
   }
 
   /** With max_multiplier below 1 the windows are stretched from the first request on. */
@@ -210,10 +215,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
-    this.#earlier = [
-      ...this.#earlier.filter(({ untilUs }) => untilUs > nowUs),
-      { limits: before, untilUs: nowUs + REPORTED_WITHIN_US },
-    ];
+    this.#holds.reloaded(before, nowUs);
     const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
     this.#isReloading = true;
     this.carried.takeOut(all, before);
@@ -222,14 +224,16 @@ export class RoleBudgets implements Iterable<RoleBudget> {
       if (route?.name !== roleBudget.name) {
         this.#byRole[roleBudget.role].delete(roleBudget.name);
         roleBudget.isDetached = true;
+        this.#totals.left(roleBudget);
         // The units that it sent count again if the service comes back.
         if (!isCountedElsewhere(before, roleBudget.name, roleBudget.role)) this.carried.history.add(roleBudget, false);
         continue;
       }
       roleBudget.reload(route.roleBudget, limits.aimd);
       this.#startPace(roleBudget);
-      roleBudget.above = this.#totals.of(route, limits.aimd);
+      this.#totals.move(roleBudget, this.#totals.of(route, limits.aimd));
       roleBudget.trackCosts();
+      this.#holdMoved(roleBudget);
     }
     this.carried.countAgain(all, {
       ...{ before, now: limits, nowUs },
@@ -333,33 +337,10 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /** A budget that is created while the store is away: nothing is known of its use by other processes. */
-  #countUnknown(budget: Budget): Budget {
+  #countUnknown(budget: Budget): void {
     if (this.#lostUs !== undefined) {
       const full = knownUse(budget.windows, undefined, this.#lostUs);
       budget.countUnknown(Math.max(0, ...full), this.#lostUs);
     }
-    return budget;
   }
-
-  /**
-   * A total that a reload adds starts empty in the store. Until all processes have reported what they had sent before,
-   * nothing is sent.
-   */
-  #holdAdded(total: Budget, route: Route): void {
-    if (!this.isShared) return;
-    const nowUs = this.#time.monotonicUs();
-    for (const { limits, untilUs } of this.#earlier)
-      if (untilUs > nowUs && !this.#countedBefore(total, route, limits)) total.holdUntilUs = untilUs;
-  }
-
-  /** Whether the total had counted the same requests under these limits. */
-  #countedBefore({ name }: Budget, route: Route, limits: LimitPolicies): boolean {
-    const has = (unit: string) => ROLES.some(role => hasTotal(limits.routeByName(unit, role), name));
-    const places = (of: LimitPolicies) => JSON.stringify(ROLES.map(role => of.placesOf(name, role)));
-    return has(name) && has(route.name) && places(limits) === places(this.#limits);
-  }
-}
-
-function hasTotal(route: Route | undefined, name: string): boolean {
-  return route?.above.some(total => total.name === name) ?? false;
 }

@@ -73,6 +73,8 @@ export class Scheduler {
     node.queue?.join(waiter);
     this.#count(node, 1);
     if (node.queue?.length === 1) this.#enqueue(node);
+    // The requests before it wait for an answer that may come after its bound.
+    if (node.parkedFor === "slot" && waiter.ownBoundUs <= waiter.roleBudget.aloneUntilUs) this.#unpark(node);
     this.estimates.joined(waiter, nowUs);
   }
 
@@ -154,6 +156,7 @@ export class Scheduler {
     waiter.leftQueue(nowUs);
     node.queue?.serve();
     this.#count(node, -1);
+    if (this.#hasOvertaken(node)) this.estimates.changed(roleBudget);
     for (let at = node; at.above !== undefined; at = at.above) {
       if (at.isReady) moveToEnd(at.above.children, at);
       else at.above.children.delete(at);
@@ -179,6 +182,17 @@ export class Scheduler {
     const node = this.#nodeOf(waiter.roleBudget);
     node.parkForSlot(waiter, this.#time.monotonicUs(), limit);
     node.above?.children.delete(node);
+  }
+
+  /**
+   * Whether a queue with the same shared budget waits for an answer or for the store. Estimates let it start now, so a
+   * unit that another queue takes makes it later.
+   */
+  #hasOvertaken(node: SchedulerNode): boolean {
+    for (let at = node; at.above !== undefined && at.above !== this.#root; at = at.above)
+      for (const other of at.above.below)
+        if (other !== at && other.parkedFor === "slot" && other.budget?.hasSlot !== false) return true;
+    return false;
   }
 
   #search(node: SchedulerNode, nowUs: number): SearchOutcome {
@@ -216,7 +230,7 @@ export class Scheduler {
     }
     const { aloneUntilUs } = waiter.roleBudget;
     // Without an answer until then, a request whose bound ends earlier would be refused although units are free.
-    if (aloneUntilUs > nowUs && waiter.units > 0 && waiter.ownBoundUs > aloneUntilUs) {
+    if (aloneUntilUs > nowUs && waiter.units > 0 && !queue.hasBoundBefore(aloneUntilUs)) {
       this.#parkUntilAnswered(node, waiter, nowUs);
       return node;
     }

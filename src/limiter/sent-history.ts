@@ -1,5 +1,5 @@
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
-import type { Role } from "../policy/roles.ts";
+import type { LimitPart, Role } from "../policy/roles.ts";
 
 /** A log, and the windows that it was written for. */
 export interface LoggedUnits {
@@ -12,9 +12,9 @@ export interface SentUnits extends LoggedUnits {
   readonly costLogs: readonly (LoggedUnits & { readonly unit: string })[];
 }
 
-export interface FormerBudget extends SentUnits {
+export interface FormerBudget<Part extends LimitPart = Role> extends SentUnits {
   readonly name: string;
-  readonly role: Role;
+  readonly role: Part;
   /** Nothing is sent before this instant. Absent for a budget that was evicted: its hold is over. */
   readonly holdUntilUs?: number;
   /** The limits of this name were divided by partition since then: each partition counts these units. */
@@ -26,14 +26,14 @@ const KEPT_US = 24 * 3_600_000_000;
 const KEPT_MAX = 65_536;
 
 /**
- * The units that role budgets have sent before they were evicted, or replaced by a reload. A later policy may count them
+ * The units that budgets of a kind have sent before they were evicted, or replaced by a reload. A later policy may count them
  * again in a longer window or in another budget (law L1). They are kept for a day, for at most 65,536 budgets.
  */
-export class SentHistory {
-  readonly #former = new Map<string, FormerBudget>();
+export class SentHistory<Part extends LimitPart = Role> {
+  readonly #former = new Map<string, FormerBudget<Part>>();
 
   /** The budget is gone. With `isBrief`, only the number of its units and the time of the last one are kept. */
-  add(former: FormerBudget, isBrief: boolean): void {
+  add(former: FormerBudget<Part>, isBrief: boolean): void {
     const { name, role, log, costLogs } = former;
     if (log.written === 0) return;
     const key = keyOf(name, role);
@@ -53,19 +53,19 @@ export class SentHistory {
   }
 
   /** Removes and returns what the former budget of this name sent: the new budget counts it from now on. */
-  take(name: string, role: Role, nowUs: number): FormerBudget | undefined {
+  take(name: string, role: Part, nowUs: number): FormerBudget<Part> | undefined {
     const key = keyOf(name, role);
     const former = this.#former.get(key);
     this.#former.delete(key);
     return former !== undefined && isKept(nowUs)(former) ? former : undefined;
   }
 
-  all(nowUs: number): readonly FormerBudget[] {
+  all(nowUs: number): readonly FormerBudget<Part>[] {
     return [...this.#former.values()].filter(isKept(nowUs));
   }
 
   /** Removes the budgets whose requests other budgets count now. */
-  remove(isCounted: (former: FormerBudget) => boolean): void {
+  remove(isCounted: (former: FormerBudget<Part>) => boolean): void {
     for (const [key, former] of this.#former) if (isCounted(former)) this.#former.delete(key);
   }
 }
@@ -78,14 +78,27 @@ export function absorbed({ log, windows }: LoggedUnits, sent: readonly LoggedUni
 }
 
 /** Whether a later policy may count the requests of a former budget again. */
-export function isKept(nowUs: number): (former: FormerBudget) => boolean {
+export function isKept(nowUs: number): (former: LoggedUnits) => boolean {
   return ({ log }) => nowUs - log.lastUs < KEPT_US;
+}
+
+/** The units as they are now: the budget itself may send more. */
+export function copyOf({ log, costLogs, windows, name, role, holdUntilUs, isDivided }: FormerBudget): FormerBudget {
+  return {
+    ...{ name, role, windows, log: WindowLog.restore(log.dump()) },
+    costLogs: costLogs.map(cost => ({
+      ...{ unit: cost.unit, windows: cost.windows },
+      log: WindowLog.restore(cost.log.dump()),
+    })),
+    ...(holdUntilUs !== undefined && { holdUntilUs }),
+    ...(isDivided && { isDivided }),
+  };
 }
 
 function briefly({ written, lastUs }: WindowLog): LoggedUnits {
   return { windows: [], log: WindowLog.restore({ written, pending: 0, lastUs }) };
 }
 
-function keyOf(name: string, role: Role): string {
+function keyOf(name: string, role: LimitPart): string {
   return `${role} ${name}`;
 }

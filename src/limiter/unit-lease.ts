@@ -26,6 +26,8 @@ export class UnitLease {
   keptUntilUs = 0;
   /** True once `limit_overruled` was emitted for a stricter policy of another process. */
   isOverruled = false;
+  /** Granted without a lease, or with one that may have ended, and neither written nor returned. */
+  #unleasedUnits = 0;
   /** Leased and neither written nor returned. A reload may change the budgets: then there are several, the oldest first. */
   #parts: LeasedPart[] = [];
   #leasedUnits = 0;
@@ -55,6 +57,30 @@ export class UnitLease {
     this.unusedUnits += units;
     this.leasedUs = nowUs + delayUs;
     this.#usableUs = delayUs === 0 ? 0 : this.leasedUs;
+  }
+
+  /** A grant uses this many units: leased ones, as far as there are any. */
+  charge(units: number): void {
+    const leased = Math.min(units, this.unusedUnits);
+    this.unusedUnits -= leased;
+    this.#unleasedUnits += units - leased;
+  }
+
+  /**
+   * This many units of grants were written or are returned: how many of them count as units without a lease. Those come
+   * first, because the leases then count for the grants that are still to be written.
+   */
+  endUnleased(units: number): number {
+    const ended = Math.min(units, this.#unleasedUnits);
+    this.#unleasedUnits -= ended;
+    return ended;
+  }
+
+  /** The store may have ended these leases: the units of grants have none any more. Returns what was leased. */
+  abandon(): readonly LeasedPart[] {
+    this.#unleasedUnits += this.#leasedUnits - this.unusedUnits;
+    this.unusedUnits = 0;
+    return this.end(this.#leasedUnits);
   }
 
   /** Ends the lease of this many units, or of all if there are fewer. Returns which budgets they were leased from. */

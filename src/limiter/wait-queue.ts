@@ -43,6 +43,11 @@ export class WaitQueue {
     return this.#waiters.slice(this.#head).filter(waiter => !waiter.hasLeft);
   }
 
+  /** Whether the own bound of a request ends at this time or before it. */
+  hasBoundBefore(untilUs: number): boolean {
+    return this.all().some(({ ownBoundUs }) => ownBoundUs <= untilUs);
+  }
+
   #drop(): void {
     this.#head += 1;
     // The served part of the array is dropped now and then, at an amortised cost of one move per request.

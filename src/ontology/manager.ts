@@ -103,6 +103,8 @@ export class OntologyManager {
       serviceRoute: () => undefined,
       hasPaths: () => false,
       placesOf: () => [],
+      namedPlaces: () => [],
+      isNamed: () => true,
     };
     const store = rates.sharedDir === undefined ? undefined : lazySqliteStore(join(rates.sharedDir, SHARED_FILE), time);
     this.#gate = new Gate(limits, time, {

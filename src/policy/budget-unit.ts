@@ -1,3 +1,4 @@
+import type { LimitPolicies } from "./limit-policies.ts";
 import { commonName } from "./partition-name.ts";
 import { serviceOfName, tiersOfName, withoutTier } from "./service-name.ts";
 
@@ -28,4 +29,10 @@ export function budgetUnitOf(name: string): BudgetUnit {
   const slash = place.indexOf("/");
   const [host, path] = slash < 0 ? [place, undefined] : [place.slice(0, slash), place.slice(slash)];
   return { service: service.slice(0, colon), host, path, tiers };
+}
+
+/** Whether only the defaults apply to the host of a role budget. Cheaper than its route. */
+export function isOfUnnamedHost(name: string, limits: Pick<LimitPolicies, "isNamed">): boolean {
+  // The names of services, of keys and of partitions have these characters.
+  return !/[ #/]/.test(name) && !limits.isNamed(name);
 }

@@ -26,6 +26,8 @@ export interface RequestPlace {
   readonly path: string | undefined;
   /** The service with `per_host` that the requests name themselves, if any. */
   readonly service?: string | undefined;
+  /** True for an invented host below a suffix. It stands for all hosts that the policy does not name. */
+  readonly isExample?: true;
 }
 
 /** The limits of every host, as the gate reads them. */
@@ -46,6 +48,10 @@ export interface LimitPolicies {
   routeByName(name: string, role: Role): Route | undefined;
   /** The hosts and paths whose requests the role budget with that name counts. Hosts of suffixes are not known. */
   placesOf(name: string, role: Role): readonly RequestPlace[];
+  /** The hosts and paths that the policy names, with an example for each suffix. */
+  namedPlaces(): readonly RequestPlace[];
+  /** False if only the defaults apply to a canonical host. Cheaper than `route`. */
+  isNamed(host: string): boolean;
 }
 
 /** A listed host, a service, or the defaults, with one set of the keys that its requests carry (tiers). */

@@ -33,6 +33,8 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
     },
     hasPaths: host => limits.hasPaths(host),
     placesOf: (name, role) => limits.placesOf(name, role),
+    namedPlaces: () => limits.namedPlaces(),
+    isNamed: host => limits.isNamed(host),
     routeByName: (name, role) => {
       const route = limits.routeByName(name, role);
       return route && dividedRoute(route);

@@ -7,7 +7,7 @@ import {
   roleBudgetPolicy,
   strictestPolicy,
 } from "./budget-policy.ts";
-import { budgetUnitOf } from "./budget-unit.ts";
+import { budgetUnitOf, isOfUnnamedHost } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
 import type { Identities } from "./identity.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
@@ -125,6 +125,7 @@ class PolicyLimits implements ConfiguredLimits {
   }
 
   routeByName(name: string, role: Role): Route | undefined {
+    if (isOfUnnamedHost(name, this)) return routeIn(this.#budgetsOf(DEFAULTS), role, name);
     const common = nameWithoutPartition(name);
     if (common !== undefined) {
       const route = this.routeByName(common, role);
@@ -160,6 +161,29 @@ class PolicyLimits implements ConfiguredLimits {
       .ofHost(host, path)
       .map(place => ({ host, path: place.path || undefined, service }))
       .filter(place => this.#routeAt(place, role)?.name === name);
+  }
+
+  namedPlaces(): readonly RequestPlace[] {
+    const ofHosts = Object.keys(this.#document.hosts).flatMap(host =>
+      this.#places.ofHost(host).map(({ path }) => ({ host, path: path || undefined })),
+    );
+    const ofServices = [...this.#members].flatMap(([service, members]) => [
+      ...this.#places
+        .ofService(service)
+        .filter(({ routed }) => routed.host !== "")
+        .map(({ routed, path }) => ({ host: routed.host, path: path || undefined })),
+      ...members
+        .filter(({ isSuffix }) => isSuffix)
+        .map(({ host, writtenPath }) => ({
+          ...{ host: `${EXAMPLE_LABEL}.${host}`, path: writtenPath || undefined },
+          isExample: true as const,
+        })),
+    ]);
+    return [...ofHosts, ...ofServices];
+  }
+
+  isNamed(host: string): boolean {
+    return this.routing.mayName(host);
   }
 
   #routeAt({ service, host, path }: RequestPlace, role: Role): Route | undefined {
@@ -296,6 +320,8 @@ class PolicyLimits implements ConfiguredLimits {
 }
 
 const DEFAULTS: LimitScope = {};
+/** Begins the name of the host that stands for all hosts below a suffix. */
+const EXAMPLE_LABEL = "any-host";
 
 function entryName({ service, listed = [], tiers = [] }: LimitScope): string | undefined {
   const name = listed.at(-1) ?? (service === undefined ? undefined : serviceName(service));

@@ -96,6 +96,16 @@ export class Routing {
     return this.#listed.has(host) || this.#hosts.has(host);
   }
 
+  /** Whether the policy names this canonical host, with or without its port, or a suffix that contains it. */
+  mayName(host: string): boolean {
+    const bare = withoutPort(host);
+    if (this.isNamed(bare) || (bare !== host && this.isNamed(host))) return true;
+    if (this.#suffixes.size > 0)
+      for (let dot = bare.indexOf("."); dot >= 0; dot = bare.indexOf(".", dot + 1))
+        if (this.#suffixes.has(bare.slice(dot + 1))) return true;
+    return false;
+  }
+
   /** Every host that is listed or is a member of a service. */
   hostNames(): readonly string[] {
     return [...this.#listed, ...this.#hosts.keys()];

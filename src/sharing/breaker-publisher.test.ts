@@ -283,3 +283,118 @@ test("a Retry-After is shared also while a longer cooldown by calls without a co
   await time.advance(REREAD_MS);
   assert.equal(await b.send("success"), "retry-after");
 });
+
+for (const [what, target] of [
+  ["a host", ORDER],
+  ["one role", { unit: HOST, role: "metadata" }],
+] as const) {
+  test(`a circuit that opens while an order to close ${what} is being written stays open for all`, async () => {
+    const { time, a, b } = fleetOf(2);
+    for (const process of [a, b]) await process.send("success");
+    a.changeMs = 200;
+    breakersOf(a.breakers).giveOrder(target, { kind: "close" });
+    await time.advance(1);
+    await a.sendAll(2, "failure");
+    await time.advance(5 * REREAD_MS);
+    a.changeMs = 0;
+    for (const process of [a, b]) assert.equal(await process.send("success"), "failures");
+    // A later order ends it everywhere.
+    breakersOf(a.breakers).giveOrder(target, { kind: "close" });
+    await time.advance(REREAD_MS);
+    for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+  });
+}
+
+test("a Retry-After that a process receives while its order to close is being written holds for all", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.changeMs = 200;
+  a.breakers.close(HOST);
+  await time.advance(1);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(5 * REREAD_MS);
+  a.changeMs = 0;
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
+test("a circuit that opens during an outage stays open after an older order of the same process", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  a.breakers.close(HOST);
+  await time.advance(1000);
+  await a.sendAll(2, "failure");
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  assert.equal(await a.send("success"), "failures");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "failures");
+});
+
+for (const target of [ORDER, { unit: HOST, role: "metadata" } as const]) {
+  test(`an older order to close ${"role" in target ? "one role" : "a host"} leaves a circuit that is open for one process alone`, async () => {
+    const { time, a, b } = fleetOf(2);
+    for (const process of [a, b]) await process.send("success");
+    a.isAway = true;
+    await time.advance(REREAD_MS);
+    await a.send("success");
+    breakersOf(a.breakers).giveOrder(target, { kind: "close" });
+    await time.advance(1000);
+    // A newer order of a peer, after which the circuit opens by calls that never reached the host.
+    breakersOf(b.breakers).giveOrder({ unit: HOST, role: "metadata" }, { kind: "close" });
+    await time.advance(1);
+    await b.sendAll(2, "unreached");
+    a.isAway = false;
+    await time.advance(REREAD_MS);
+    await a.send("success");
+    await time.advance(REREAD_MS);
+    assert.equal(await b.send("success"), "failures");
+    assert.equal(await a.send("success"), undefined);
+    // A newer one closes it.
+    breakersOf(a.breakers).giveOrder(target, { kind: "close" });
+    await time.advance(REREAD_MS);
+    assert.equal(await b.send("success"), undefined);
+  });
+}
+
+test("an order from an outage ends a circuit that was opened before it, also if that is written first", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) {
+    await process.send("success");
+    process.isAway = true;
+  }
+  await time.advance(REREAD_MS);
+  await a.sendAll(2, "failure");
+  await b.send("success");
+  await time.advance(1000);
+  b.breakers.close(HOST);
+  for (const process of [a, b]) {
+    process.isAway = false;
+    await time.advance(REREAD_MS);
+    await process.send("success");
+    await time.advance(REREAD_MS);
+  }
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a circuit that was opened before an order does not come back when the store has lost that order", async () => {
+  const { time, a, b, operator, shared } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.sendAll(2, "failure");
+  await time.advance(1);
+  await operator.order(ORDER, { kind: "close" });
+  await time.advance(REREAD_MS);
+  await b.send("success");
+  shared.records.clear();
+  a.isAway = false;
+  for (const process of [a, b, a]) {
+    await time.advance(REREAD_MS);
+    await process.send("success");
+  }
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});

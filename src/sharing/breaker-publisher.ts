@@ -34,8 +34,18 @@ export interface BreakerPublisherDeps {
   readonly announce: (name: BreakerRecordName) => void;
 }
 
+/** An order to close or half-open that this process has given. */
+interface OwnOrder {
+  /** By the clock of this process: exact, while its version is the time when it reached the store. */
+  readonly givenUs: number;
+  /** Undefined before it is written. */
+  version?: number | undefined;
+}
+
 interface PendingOrder {
   readonly name: BreakerRecordName;
+  /** Set if it is an order of this process to close or half-open. */
+  readonly own?: OwnOrder | undefined;
   readonly order: OperatorOrder;
   readonly givenUs: number;
   /** Set if the order was given to the host of this partition: its version there, by the clock of the store. */
@@ -56,6 +66,8 @@ export class BreakerPublisher {
   readonly #unwrittenUs = new WeakMap<Blocker, number>();
   /** The serial of the last state of a host or circuit that this process has written. */
   readonly #writtenSerials = new WeakMap<Blocker, number>();
+  /** The last order of this process to close or half-open a host or circuit. */
+  readonly #ownOrders = new WeakMap<Blocker, OwnOrder>();
   readonly #pendingOrders = new EvictingMap<PendingOrder>(() => true, PENDING_ORDERS_MAX);
 
   constructor(deps: BreakerPublisherDeps) {
@@ -82,7 +94,17 @@ export class BreakerPublisher {
 
   /** @param version of the order, if it was given to the host of this partition. @default a new one */
   ordered(blocker: Blocker, order: OperatorOrder, version?: number): void {
-    this.#writeOrder({ name: recordNameOf(blocker), order, givenUs: this.#deps.time.monotonicUs(), version });
+    const givenUs = this.#deps.time.monotonicUs();
+    const isClearing = order.kind === "close" || order.kind === "half-open";
+    const own = isClearing && version === undefined ? { givenUs } : undefined;
+    if (own !== undefined) this.#ownOrders.set(blocker, own);
+    this.#writeOrder({ name: recordNameOf(blocker), order, givenUs, version, own });
+  }
+
+  /** When this process has given the order with this version; undefined if it has not. */
+  ownOrderUs(blocker: Blocker, version: number): number | undefined {
+    const own = this.#ownOrders.get(blocker);
+    return own?.version === version ? own.givenUs : undefined;
   }
 
   /** Whether this process has written the state with this serial. Its own state is then newer and more exact. */
@@ -137,12 +159,14 @@ export class BreakerPublisher {
     isMissing: IsMissing,
   ): void {
     const name = circuitName(circuit);
+    const { openedUs } = circuit;
     this.#write(circuit, (record, nowUs, storeUs) => {
       const stored = circuitRecordOf(record, name);
       // Of two open times that are running the later end counts, whichever is newer.
       const isOpen = !stored.isClosed && stored.untilUs > nowUs;
       if (!isOpen && !isMissing(record, nowUs, storeUs)) return record;
-      const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs);
+      const sinceUs = openedUs === undefined ? nowUs : Math.min(nowUs, storeUs(openedUs));
+      const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs, sinceUs);
       if (next !== record) this.#writtenSerials.set(circuit, circuitRecordOf(next, name).serial);
       return next;
     });
@@ -181,7 +205,8 @@ export class BreakerPublisher {
       // Versions of orders follow the clock of the store.
       const ageUs = this.#deps.time.monotonicUs() - (receivedUs ?? changedUs);
       const isNewer = receivedUs !== undefined && record.epoch < nowUs - ageUs;
-      return isClearedSince(record, known, circuit) && !isNewer ? record : step(record, nowUs, storeUs);
+      const isCleared = isClearedSince(record, known, circuit, this.#ownVersion(blocker, receivedUs ?? changedUs));
+      return isCleared && !isNewer ? record : step(record, nowUs, storeUs);
     });
     void writing.then(isWritten => {
       if (isWritten) this.#unwrittenUs.delete(blocker);
@@ -189,9 +214,20 @@ export class BreakerPublisher {
     });
   }
 
+  /** The version of the last order of this process for the state of a host or circuit; 0 if the state is older. */
+  #ownVersion(blocker: Blocker, changedUs: number): number {
+    const { host } = "policy" in blocker ? blocker.name : {};
+    const owners = [blocker, host === undefined ? undefined : this.#deps.table.get(host)];
+    const versions = owners.flatMap(owner => {
+      const own = owner && this.#ownOrders.get(owner);
+      return own !== undefined && own.givenUs <= changedUs ? [own.version ?? 0] : [];
+    });
+    return Math.max(0, ...versions);
+  }
+
   /** An order that could not be written is written when the store is back, unless a newer one was given meanwhile. */
   #writeOrder(pending: PendingOrder): void {
-    const { name, order, givenUs, version } = pending;
+    const { name, order, givenUs, version, own } = pending;
     const ageUs = this.#deps.time.monotonicUs() - givenUs;
     const key = `${name} ${partOf(order)}`;
     let isNew = false;
@@ -208,6 +244,7 @@ export class BreakerPublisher {
     const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       const next = step(record, nowUs, storeUs);
       isNew = next !== record;
+      if (own !== undefined) own.version = isNew ? lastVersion(next, order) : undefined;
       return next;
     });
     void writing.then(isWritten => {
@@ -219,6 +256,12 @@ export class BreakerPublisher {
       if (isNew) this.#deps.announce(name);
     });
   }
+}
+
+/** The version of an order to close or half-open that the record has got last. */
+function lastVersion(record: BreakerRecord, order: OperatorOrder): number | undefined {
+  if ("roles" in order) return undefined;
+  return order.circuit === undefined ? record.epoch : circuitRecordOf(record, order.circuit).epoch;
 }
 
 /** The part of a record that an order is for: of two orders for the same part the newer one counts. */

@@ -314,6 +314,7 @@ export class BreakerSync implements ProbePermissions {
         storeUs,
         openedByCount: this.#failures.takeCounted(name),
         isOwn: (blocker, serial) => this.#publisher.isOwn(blocker, serial),
+        ownOrderUs: (blocker, version) => this.#publisher.ownOrderUs(blocker, version),
       });
     };
   }

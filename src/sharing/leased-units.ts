@@ -45,8 +45,7 @@ export class LeasedUnits {
   }
 
   /**
-   * Settles leased units that were written or are returned. If more units are given than are leased, the rest was
-   * granted while the store was away and is not settled here.
+   * Settles leased units that were written or are returned.
    */
   settle(roleBudget: RoleBudget, written: number, returned: number): void {
     const { unitLease } = roleBudget;
@@ -73,6 +72,19 @@ export class LeasedUnits {
   /** Returns the units that are not part of a grant, except those of role budgets that are kept. */
   returnAllUnused(isKept: (roleBudget: RoleBudget) => boolean = () => false): void {
     for (const roleBudget of this.#roleBudgets) if (!isKept(roleBudget)) this.returnUnused(roleBudget);
+  }
+
+  /**
+   * The store may have ended the leases, or lost them. Units of grants that are not written yet count as written now if
+   * it still has their leases, and when they are written they are reported as units without a lease. Otherwise their
+   * settlements would end leases of later grants.
+   */
+  abandonLeases(): void {
+    this.returnAllUnused();
+    for (const { unitLease } of this.#roleBudgets)
+      if (unitLease !== undefined)
+        for (const { keys, units } of unitLease.abandon()) this.#addSettlement(unitLease, keys, units, 0);
+    this.#roleBudgets.clear();
   }
 
   get hasSettlements(): boolean {

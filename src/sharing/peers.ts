@@ -138,8 +138,14 @@ export class Peers {
 
   /** As `hasLeases`, but a store that answers may have what is missing. */
   mayHaveLeases(roleBudget: RoleBudget, charge: Charge, nowUs: number): boolean {
-    const canAsk = this.away === undefined && !roleBudget.exceedsShare(charge);
+    const isTaken = this.takenSlot(roleBudget, nowUs) !== undefined;
+    const canAsk = this.away === undefined && !isTaken && !roleBudget.exceedsShare(charge);
     return canAsk || this.hasLeases(roleBudget, charge, nowUs);
+  }
+
+  /** The shared slots that the other processes have, as the store has just said; undefined if that is not known. */
+  takenSlot(roleBudget: RoleBudget, nowUs: number): Constraint | undefined {
+    return this.#slotLeases?.takenByOthers(roleBudget, nowUs)?.slotConstraint("max_concurrent");
   }
 
   /** Requests what a call that does not wait has lacked. The next call can use it, within a moment. */

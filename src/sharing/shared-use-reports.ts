@@ -35,7 +35,7 @@ export interface TakenReports {
 export class SharedUseReports {
   #sent = new Map<RoleBudget, UnleasedUnits>();
   /** Units that budgets have taken over from others since a reload, and that are not reported yet. */
-  #takenOver: readonly TakenOver[] = [];
+  #takenOver: TakenOver[] = [];
   readonly #known = new Set<RoleBudget>();
   /** Collected and not taken yet. */
   readonly #collected = new Map<RoleBudget, UnleasedUnits>();
@@ -51,7 +51,7 @@ export class SharedUseReports {
 
   /** Since a reload, the budget counts units that the store does not count for it. */
   takenOver(one: TakenOver): void {
-    if (one.units > 0 && one.budget.windows.length > 0) this.#takenOver = [...this.#takenOver, one];
+    if (one.units > 0 && one.budget.windows.length > 0) this.#takenOver.push(one);
   }
 
   /** Units were sent without a lease, the newest of them at `lastUs`. */

@@ -390,3 +390,30 @@ test("slots that were taken while the store was away are reported when it is bac
   for (let second = 0; second < 8; second += 1) await take(b, 4);
   assert.equal(inFlight.length, 4);
 });
+
+test("check and snapshots name a slot that another process has, for a second after the store has said so", async () => {
+  const { time, gates } = processesOf(2, 1);
+  const [holder, other] = gates;
+  assert.ok(holder && other);
+  const call = { host: HOST, role: "metadata" } as const;
+  const entering = holder.enter(call);
+  await time.advance(0);
+  const grant = await entering;
+  const constraint = { kind: "concurrency", owner: HOST, limit: "max_concurrent 1" };
+  const shown = () => other.keySnapshots().find(({ key }) => key === HOST);
+  assert.equal(other.check(call), undefined, "the store was not asked yet");
+  assert.equal(other.tryEnter(call), undefined);
+  await time.advance(0);
+  assert.deepEqual(other.check(call), { retryAfterMs: undefined, constraint });
+  assert.deepEqual(shown()?.constraint, constraint);
+  await time.advance(1000);
+  assert.equal(other.check(call), undefined, "the slot may be free again");
+  assert.equal(other.tryEnter(call), undefined);
+  await time.advance(0);
+  grant.release();
+  await time.advance(200);
+  assert.ok(other.check(call), "the store was not asked again");
+  assert.equal(other.tryEnter(call), undefined);
+  await time.advance(0);
+  assert.equal(other.check(call), undefined, "the slot is leased");
+});

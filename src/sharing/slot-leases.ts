@@ -21,6 +21,9 @@ const RETRY_MAX_US = 0.8 * WAITING_TTL_US;
 /** How long a leased slot is kept while its request waits for something else. */
 const IDLE_MS = 250;
 
+/** For how long a reply without a slot shows that the other processes have all of them. */
+const KNOWN_US = 1_000_000;
+
 type GivenSlots = Pick<SlotReply, "given" | "before">;
 
 interface SlotLease {
@@ -52,6 +55,8 @@ export class SlotLeases {
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
   readonly #leases = new Map<Budget, SlotLease>();
+  /** When the store has last given fewer slots than requested. */
+  readonly #refusedUs = new WeakMap<Budget, number>();
   readonly #exchanges = new Set<Promise<void>>();
   #renewal: Timer | undefined;
   #isClosed = false;
@@ -75,6 +80,16 @@ export class SlotLeases {
       if (at.policy.sharesSlots && (this.#leases.get(at)?.leased ?? 0) <= at.inFlight) return at;
     }
     return undefined;
+  }
+
+  /**
+   * The first shared budget that the other processes have the slots of, as a reply of the last second says; undefined if
+   * there is none, or if it is not known. The store does not say when a slot becomes free.
+   */
+  takenByOthers(roleBudget: RoleBudget, nowUs: number): Budget | undefined {
+    const missing = this.missing(roleBudget);
+    const refusedUs = missing && this.#refusedUs.get(missing);
+    return refusedUs !== undefined && nowUs - refusedUs < KNOWN_US ? missing : undefined;
   }
 
   /** As `has`, for a request that has the turn. Missing slots are requested, for `wanted` requests. */
@@ -173,7 +188,10 @@ export class SlotLeases {
       lease.leased += given;
       lease.retryTimer?.cancel();
       lease.notBeforeUs = 0;
-      if (given < wanted) this.#retryLater(lease, before);
+      if (given < wanted) {
+        this.#refusedUs.set(budget, this.#time.monotonicUs());
+        this.#retryLater(lease, before);
+      } else if (wanted > 0) this.#refusedUs.delete(budget);
     } catch (error) {
       if (this.#isClosed) return;
       // Slots that were to be returned are free when the lease expires.

@@ -20,6 +20,8 @@ const OVERRULED_RETRY_MS = 1000;
 const LATE_US = LEASE_MS * 1000 - KEPT_US;
 /** A process that has leased units asks again after this time, so that it goes on when the units are too old. */
 const CONFIRM_AFTER_US = USE_WITHIN_US / 2;
+/** Leases are renewed every third of their time. After this time without a reply, the store may have ended some. */
+const ENDED_AFTER_US = (LEASE_MS * 2000) / 3;
 /** Maximum number of exchanges in flight with a slow store. */
 const MAX_EXCHANGES = 4;
 
@@ -64,6 +66,8 @@ export class UnitLeases {
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
+  /** When the last exchange that the store has answered was sent. */
+  #answeredUs = Number.NEGATIVE_INFINITY;
   readonly #exchanges = new Set<Promise<void>>();
   #isScheduled = false;
   #isClosed = false;
@@ -126,24 +130,23 @@ export class UnitLeases {
   }
 
   charged(roleBudget: RoleBudget, units: number): void {
-    const { unitLease } = roleBudget;
-    if (unitLease === undefined) return;
-    unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - units);
+    const unitLease = this.#units.leaseOf(roleBudget);
+    unitLease.charge(units);
     const wanted = roleBudget.waiting - unitLease.unusedUnits;
     if (wanted <= 0 || this.#outage.away !== undefined) return;
     if (this.#pace.isRunningLow(roleBudget)) this.#request(roleBudget, units, wanted);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
-    const leased = roleBudget.unitLease?.leasedUnits ?? 0;
-    if (units > leased && !roleBudget.policy.isShadow)
-      this.#reports.sent(roleBudget, { units: units - leased, lastUs: this.#time.monotonicUs() });
-    this.#units.settle(roleBudget, units, 0);
+    const unleased = this.#units.leaseOf(roleBudget).endUnleased(units);
+    if (unleased > 0 && !roleBudget.policy.isShadow)
+      this.#reports.sent(roleBudget, { units: unleased, lastUs: this.#time.monotonicUs() });
+    this.#units.settle(roleBudget, units - unleased, 0);
     if (this.#reports.hasSent) this.#scheduleReport();
   }
 
   returned(roleBudget: RoleBudget, units: number): void {
-    this.#units.settle(roleBudget, 0, units);
+    this.#units.settle(roleBudget, 0, units - this.#units.leaseOf(roleBudget).endUnleased(units));
   }
 
   /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
@@ -279,12 +282,14 @@ export class UnitLeases {
     }
     const sentUs = this.#time.monotonicUs();
     const version = this.#limitsVersion;
+    if (sentUs - this.#answeredUs >= ENDED_AFTER_US) this.#units.abandonLeases();
     this.#collectReports(away);
     const reports =
       away !== undefined || this.#reports.hasCollected ? this.#reports.take(sentUs, MAX_PARTS) : undefined;
     if (!this.#units.hasSettlements && this.#requests.size === 0 && reports === undefined) return;
     const settlements = this.#units.takeSettlements(MAX_PARTS);
-    this.#isDue = this.#units.hasSettlements;
+    const hasAllSettlements = !this.#units.hasSettlements;
+    this.#isDue = !hasAllSettlements;
     // No unit is leased before the store has all reports.
     const requests = this.#reports.hasCollected ? [] : this.#requests.take(sentUs, MAX_PARTS);
     const roleBudgets = requests.map(({ roleBudget }) => roleBudget);
@@ -295,12 +300,14 @@ export class UnitLeases {
     try {
       const replies = await this.#ask(settlements, requests, reports?.reports);
       [unsettled, unreported] = [[], undefined];
+      this.#answeredUs = sentUs;
       this.#pace.replied(this.#time.monotonicUs() - sentUs);
       reports?.delivered(this.#time.monotonicUs());
       this.#outage.reached(this.#store.processes);
       // An outage that began meanwhile goes on: the store does not have the reports of it.
       const isOutdated = away !== this.#outage.away;
-      if (!isOutdated && !this.#reports.hasCollected) this.#storeRestored();
+      // Settlements of abandoned leases must not end later ones.
+      if (!isOutdated && !this.#reports.hasCollected && hasAllSettlements) this.#storeRestored();
       for (const [index, request] of requests.entries()) {
         this.#applyReply(request, replies[index], sentUs);
         this.#requests.replied(request, replies[index]);
@@ -442,6 +449,7 @@ export class UnitLeases {
    */
   #handleLostData(lost: readonly RoleBudget[], sentUs: number, isOutdated: boolean): void {
     if (lost.length === 0) return;
+    this.#units.abandonLeases();
     if (isOutdated || this.#time.monotonicUs() - sentUs >= LATE_US) {
       for (const roleBudget of lost) this.#dropReply(roleBudget);
       return;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { serveMetrics } from "./metrics-server.ts";
@@ -14,4 +15,12 @@ test("the port of the metrics is free again when the telemetry cannot be made", 
   await assert.rejects(openRunTelemetry(temporaryFolder("telemetry"), options), /runId must be/);
   const second = await serveMetrics({ from, port });
   await second.close();
+});
+
+test("a port of the metrics that is in use is an error before the file is created", async t => {
+  const server = await serveMetrics({ from: await prometheusSink(), port: 0 });
+  t.after(() => server.close());
+  const folder = temporaryFolder("telemetry");
+  await assert.rejects(openRunTelemetry(folder, { program: "test", metricsPort: server.port }), /EADDRINUSE/);
+  assert.deepEqual(readdirSync(folder), []);
 });

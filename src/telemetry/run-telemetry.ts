@@ -43,12 +43,14 @@ export interface RunTelemetry {
 export async function openRunTelemetry(folder: string, options: RunTelemetryOptions): Promise<RunTelemetry> {
   const { program, format = "jsonl", metricsPort, sinks = [], runId, time } = options;
   const file = join(folder, RUN_FILES[format]);
-  const fileSink = await (format === "sqlite" ? sqliteSink(file, { time }) : jsonlSink(file, { time }));
   let server: MetricsServer | undefined;
+  let fileSink: Sink | undefined;
   try {
     const prometheus = metricsPort === undefined ? undefined : await prometheusSink();
+    // First, because no file may be created if the port is in use.
     if (prometheus !== undefined && metricsPort !== undefined)
       server = await serveMetrics({ from: prometheus, port: metricsPort });
+    fileSink = await (format === "sqlite" ? sqliteSink(file, { time }) : jsonlSink(file, { time }));
     const all = [fileSink, ...(prometheus === undefined ? [] : [prometheus]), ...sinks];
     const telemetry = createTelemetry({ sinks: all, program, runId, time });
     return {
@@ -62,7 +64,7 @@ export async function openRunTelemetry(folder: string, options: RunTelemetryOpti
     };
   } catch (error) {
     await server?.close();
-    await fileSink.close?.();
+    await fileSink?.close?.();
     throw error;
   }
 }

@@ -384,8 +384,12 @@ test("demo --dashboard shows its run, also after the end, until Ctrl-C", async t
   ]);
   await ended;
   const after = await read();
-  assert.equal(after.trouble, null);
-  assert.equal(after.run?.state, "ended");
+  assert.equal(after.trouble, "The run has ended, and the page shows its last state.");
+  assert.deepEqual([after.run?.state, after.run?.pending, after.run?.timeLeftMs], ["ended", 0, null]);
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
+  const body = JSON.stringify({ action: "pause", reason: "maintenance" });
+  const refused = await fetch(`${origin}/actions?${searchParams}`, { method: "POST", headers, body });
+  assert.deepEqual([refused.status, await refused.text()], [400, "400: the run has ended\n"]);
   interrupt();
   assert.equal(await exitCode, 0);
 });

@@ -103,7 +103,8 @@ export function violationsOf(
   plan: Plan,
   facts: readonly SimFact[],
   touched: readonly WireRequest[] = [],
+  occasion?: () => void,
 ): readonly string[] {
-  const law = make(plan);
+  const law = make(plan, () => occasion?.());
   return facts.map(fact => law.check(fact, new Set(touched))).filter(message => message !== undefined);
 }

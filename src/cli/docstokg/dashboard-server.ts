@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Dashboard } from "../../dashboard/dashboard.ts";
 import type { PerformedAction } from "../../dashboard/performed-action.ts";
@@ -26,35 +26,71 @@ export interface ListenFlags {
 /** Errors that another port would avoid. */
 const PORT_ERRORS: ReadonlySet<string | undefined> = new Set(["EADDRINUSE", "EACCES"]);
 
+export interface ListenAddress {
+  readonly port: number;
+  readonly address: string;
+}
+
 /** Rejects with an error that names the flag if it cannot listen: a ConfigError, unless the port is not free. */
 export async function serveDashboard(
   dashboard: Dashboard,
-  { port, address }: { readonly port: number; readonly address: string },
+  at: ListenAddress,
   flags: ListenFlags,
 ): Promise<ServedDashboard> {
-  const server = createServer(dashboard);
-  server.listen(port, address);
   try {
-    await once(server, "listening");
-  } catch (cause) {
+    return (await DashboardPort.listen(at, flags)).serve(dashboard);
+  } catch (error) {
     await dashboard.close();
-    const problem = `cannot listen on ${address}:${port}: ${messageOf(cause)}`;
-    const code = codeOf(cause);
-    if (!PORT_ERRORS.has(code)) throw usageError(flags.address ?? flags.port, problem, { cause });
-    // The exit code is that of a system error: the same flags may work later.
-    throw Object.assign(new Error(`${flags.port}: ${problem}`, { cause }), { code, syscall: "listen" });
+    throw error;
   }
-  const { port: actual } = server.address() as AddressInfo;
-  const host = address.includes(":") ? `[${address}]` : address;
-  warnOfErrors(server, `the dashboard server on ${host}:${actual}`);
-  return {
-    url: `http://${host}:${actual}/${dashboard.token === undefined ? "" : `?token=${dashboard.token}`}`,
-    close: async () => {
-      await dashboard.close();
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+}
+
+/** A port on which this process listens, for a dashboard that is created later. Until then requests get a 503. */
+export class DashboardPort implements AsyncDisposable {
+  readonly #server: Server;
+  /** Such as `http://127.0.0.1:8080`. */
+  readonly #origin: string;
+  #dashboard: Dashboard | undefined;
+
+  /** Rejects as `serveDashboard` does. */
+  static async listen({ port, address }: ListenAddress, flags: ListenFlags): Promise<DashboardPort> {
+    const server = createServer();
+    server.listen(port, address);
+    try {
+      await once(server, "listening");
+    } catch (cause) {
+      const problem = `cannot listen on ${address}:${port}: ${messageOf(cause)}`;
+      const code = codeOf(cause);
+      if (!PORT_ERRORS.has(code)) throw usageError(flags.address ?? flags.port, problem, { cause });
+      // The exit code is that of a system error: the same flags may work later.
+      throw Object.assign(new Error(`${flags.port}: ${problem}`, { cause }), { code, syscall: "listen" });
+    }
+    return new DashboardPort(server, address);
+  }
+
+  private constructor(server: Server, address: string) {
+    const { port } = server.address() as AddressInfo;
+    const host = `${address.includes(":") ? `[${address}]` : address}:${port}`;
+    this.#server = server;
+    this.#origin = `http://${host}`;
+    warnOfErrors(server, `the dashboard server on ${host}`);
+    server.on("request", (request, response) => {
+      if (this.#dashboard !== undefined) this.#dashboard(request, response);
+      else response.writeHead(503, { "content-type": "text/plain" }).end("503: the run has not begun yet\n");
+    });
+  }
+
+  serve(dashboard: Dashboard): ServedDashboard {
+    this.#dashboard = dashboard;
+    const query = dashboard.token === undefined ? "" : `?token=${dashboard.token}`;
+    return { url: `${this.#origin}/${query}`, close: () => this[Symbol.asyncDispose]() };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#dashboard?.close();
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
 }
 
 /** A line of the audit log: time, action, target, client, reason and result. */

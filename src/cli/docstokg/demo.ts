@@ -141,16 +141,16 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitCode> {
       "rate limits that the real service documents.\n" +
       `One publisher is down for ${isWatched ? "30" : "six"} seconds, another answers 429 with Retry-After.\n\n`,
   );
-  await using page = isWatched ? new RunPage(folder) : undefined;
+  await using page = isWatched ? await RunPage.open(0) : undefined;
   const outcome = await runSession({
     settings,
     flags: {},
     io: demoIo,
     command: "demo",
     signal,
+    page,
     hub: { policy, network: internet.network, telemetry: [fastest.listener] },
-    listWorks: async ({ run, counts, hub, log }) => {
-      if (page !== undefined) log(`Dashboard: ${await page.serve(hub, run, 0, log)}`);
+    listWorks: async ({ run, counts }) => {
       const works = internet.works.map(({ ids, title, year }) => workOf(ids, { title, year }));
       counts.wanted += (await run.addWorks(works)).pending;
       return true;

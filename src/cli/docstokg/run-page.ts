@@ -1,45 +1,50 @@
 import { HubActions } from "../../dashboard/actions.ts";
 import { dashboardOf } from "../../dashboard/dashboard.ts";
-import type { RunState } from "../../dashboard/dashboard-state.ts";
 import { HubSource } from "../../dashboard/hub-source.ts";
-import { readRunState } from "../../dashboard/run-state.ts";
+import { OwnRunSource } from "../../dashboard/own-run-source.ts";
 import { isReason } from "../../harvest/reason.ts";
 import type { HarvestRun } from "../../harvest/run.ts";
 import type { Hub } from "../../http/hub.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Io } from "../program.ts";
-import { auditLine, type ServedDashboard, serveDashboard } from "./dashboard-server.ts";
+import { auditLine, DashboardPort } from "./dashboard-server.ts";
 
 /** The live page of a run, served by the process of the run. It stays open after the run if `waitForInterrupt` is called. */
 export class RunPage implements AsyncDisposable {
-  readonly #folder: string;
-  #served: ServedDashboard | undefined;
-  #lastRun: RunState | null = null;
+  readonly #port: DashboardPort;
+  #source: OwnRunSource | undefined;
+  #url = "";
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  /** Listens on the port. Rejects if it is not free, with an error that names `--dashboard-port`. */
+  static async open(port: number): Promise<RunPage> {
+    return new RunPage(await DashboardPort.listen({ port, address: "127.0.0.1" }, { port: "--dashboard-port" }));
+  }
+
+  private constructor(port: DashboardPort) {
+    this.#port = port;
   }
 
   /** Returns the address of the page. @param log receives a line for each action of an operator */
-  async serve(hub: Hub, run: HarvestRun, port: number, log: (line: string) => void): Promise<string> {
-    const source = new HubSource(hub, systemTime, {
-      readRun: () => this.#readRun(run),
-      readHistory: key => run.manifest.reports.workHistory(key),
-      actions: new HubActions(hub, {
-        pause: () => run.pipeline.pause(),
-        resume: () => run.pipeline.resume(),
-        retry: failure => (isReason(failure) ? run.addFailed(failure) : Promise.resolve(0)),
-      }),
+  show(hub: Hub, run: HarvestRun, folder: string, log: (line: string) => void): string {
+    const actions = new HubActions(hub, {
+      pause: () => run.pipeline.pause(),
+      resume: () => run.pipeline.resume(),
+      retry: failure => (isReason(failure) ? run.addFailed(failure) : Promise.resolve(0)),
     });
-    const dashboard = dashboardOf(source, { onAction: action => log(auditLine(action)) });
-    this.#served = await serveDashboard(dashboard, { port, address: "127.0.0.1" }, { port: "--dashboard-port" });
-    return this.#served.url;
+    const source = new OwnRunSource(new HubSource(hub, systemTime, actions), { run, folder, time: systemTime });
+    this.#source = source;
+    this.#url = this.#port.serve(dashboardOf(source, { onAction: action => log(auditLine(action)) })).url;
+    return this.#url;
+  }
+
+  /** From now on the page shows the state at this instant. To be called before the hub and the manifest are closed. */
+  async runEnded(state: "ended" | "interrupted"): Promise<void> {
+    await this.#source?.runEnded(state);
   }
 
   /** Keeps the page open until Ctrl-C. */
   async waitForInterrupt(io: Io): Promise<void> {
-    if (this.#served === undefined) return;
-    io.stderr.write(`\nThe run has ended. Its page stays open until Ctrl-C: ${this.#served.url}\n`);
+    io.stderr.write(`\nThe run has ended. Its page stays open until Ctrl-C: ${this.#url}\n`);
     const { promise: interrupted, resolve } = Promise.withResolvers<void>();
     const stopListening = io.onInterrupt?.(resolve);
     try {
@@ -50,18 +55,6 @@ export class RunPage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#served?.close();
+    await this.#port[Symbol.asyncDispose]();
   }
-
-  /** The manifest is closed at the end of the run; then the page shows the state that was read last. */
-  async #readRun(run: HarvestRun): Promise<RunState | null> {
-    const options = { folder: this.#folder, timeLeftMs: () => run.timeLeftMs, isPaused: run.pipeline.isPaused };
-    this.#lastRun = await readRunState(run.manifest, options).catch(() => this.#lastRun && ended(this.#lastRun));
-    return this.#lastRun;
-  }
-}
-
-function ended(run: RunState): RunState {
-  if (run.state !== "running") return run;
-  return { ...run, state: "ended", endedMs: systemTime.wallMs(), timeLeftMs: null };
 }

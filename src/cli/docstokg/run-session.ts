@@ -17,6 +17,7 @@ import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { filterOf } from "./query-flags.ts";
 import { RunCounts } from "./run-counts.ts";
+import type { RunPage } from "./run-page.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
 import { openTelemetrySession } from "./telemetry-session.ts";
 
@@ -60,6 +61,8 @@ export interface SessionOptions {
   readonly hub?: Pick<HubOptions, "policy" | "network" | "telemetry"> | undefined;
   /** The policy of a reload. @default the files, variables and flags of the start, read again */
   readonly reloadedPolicy?: (() => Promise<PolicyOptions>) | undefined;
+  /** Shows the run, and stays open after it. @default that of `--dashboard-port`, which is closed with the run */
+  readonly page?: RunPage | undefined;
   readonly time?: Time | undefined;
 }
 
@@ -78,6 +81,9 @@ export interface SessionOutcome {
 /** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
 export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
   const { settings, io, command, time = systemTime } = session;
+  // First, because nothing may be recorded if the port is in use.
+  await using ownPage = await openPage(settings);
+  const page = session.page ?? ownPage;
   const counts = new RunCounts();
   const resolvers = usableResolvers(settings, io);
   using reloader = await PolicyReloader.open(session.flags, io);
@@ -105,7 +111,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
         },
       });
       limitYoungHeap();
-      return await download(session, { hub, run, counts, reloader });
+      return await download(session, { hub, run, counts, reloader, page });
     } finally {
       await hub.destroy();
     }
@@ -134,18 +140,11 @@ function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOpt
   });
 }
 
-/** Serves the live page of the run with `--dashboard-port`. Its code is loaded only then. */
-async function servePage(
-  { dashboardPort, folder }: RunSettings,
-  hub: Hub,
-  run: HarvestRun,
-  { io, log }: { readonly io: Io; readonly log: (line: string) => void },
-): Promise<AsyncDisposable | undefined> {
+/** The live page of `--dashboard-port`. Its code is loaded only then. */
+async function openPage({ dashboardPort }: RunSettings): Promise<RunPage | undefined> {
   if (dashboardPort === undefined) return undefined;
   const { RunPage } = await import("./run-page.ts");
-  const page = new RunPage(folder);
-  io.stderr.write(`Dashboard: ${await page.serve(hub, run, dashboardPort, log)}\n`);
-  return page;
+  return RunPage.open(dashboardPort);
 }
 
 function progressOf({ settings, io, time = systemTime }: SessionOptions, run: HarvestRun, counts: RunCounts): Progress {
@@ -160,15 +159,15 @@ function progressOf({ settings, io, time = systemTime }: SessionOptions, run: Ha
   });
 }
 
+interface OpenedSession extends Pick<ListingContext, "hub" | "run" | "counts"> {
+  readonly reloader: PolicyReloader;
+  readonly page: RunPage | undefined;
+}
+
 /** Lists and downloads the works, until they are done or an interrupt ends the run; then closes the run. */
 async function download(
   session: SessionOptions,
-  {
-    hub,
-    run,
-    counts,
-    reloader,
-  }: Pick<ListingContext, "hub" | "run" | "counts"> & { readonly reloader: PolicyReloader },
+  { hub, run, counts, reloader, page }: OpenedSession,
 ): Promise<SessionOutcome> {
   const { settings, io, listWorks, signal, isListedFirst = false, isEnqueueOnly = false, time = systemTime } = session;
   const startedUs = time.monotonicUs();
@@ -191,7 +190,8 @@ async function download(
   if (signal?.aborted === true) interrupts.receive();
   let state: "ended" | "interrupted" = "interrupted";
   try {
-    await using _page = await servePage(settings, hub, run, { io, log: line => progress.log(line) });
+    if (page !== undefined)
+      io.stderr.write(`Dashboard: ${page.show(hub, run, settings.folder, line => progress.log(line))}\n`);
     progress.start();
     let listingError: unknown;
     const listing = listWorks({ hub, run, counts, log: text => progress.log(text), signal: interrupts.signal })
@@ -221,6 +221,7 @@ async function download(
     stopListening?.();
     drainTimer?.cancel();
     progress.stop();
+    await page?.runEnded(state);
     await run.close(state);
   }
 }

@@ -336,3 +336,13 @@ test("the demo downloads every file, exits with 0 unless a server rejected a req
   assert.ok(existsSync(join(folder, "manifest.sqlite")), kept.stdout);
   assert.equal((await runCli(["demo", "--works", "none"])).exitCode, 2);
 });
+
+test("a --dashboard-port in use is an error before anything is recorded", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const { port } = new URL(server.origin);
+  const out = join(temporaryFolder("harvest"), "papers");
+  const ran = await runCli(["run", "10.1234/a", "--out", out, "--quiet", "--dashboard-port", port]);
+  assert.equal(ran.exitCode, 1);
+  assert.match(ran.stderr, /--dashboard-port: cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
+  assert.deepEqual(readdirSync(out), []);
+});

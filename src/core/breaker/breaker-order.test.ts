@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type BreakerOrder, giveOrder, isClearedSince, orderVersion, restoreOrders } from "./breaker-order.ts";
+import {
+  type BreakerOrder,
+  giveOrder,
+  isClearedSince,
+  lastClearing,
+  orderVersion,
+  passOrder,
+  restoreOrders,
+} from "./breaker-order.ts";
 import {
   type BreakerRecord,
   breakerRecordExpiryUs,
@@ -170,4 +178,111 @@ test("an order to close that is written late ends the older order to open, and l
       giveOrder(opened, { kind: "close", circuit }, 112_000_000, 110_000_000).circuits["metadata"] ?? {};
     assert.deepEqual([order, isClosed, untilUs], [undefined, false, 171_000_000]);
   }
+});
+
+test("the last order that cleared a host or a circuit is found in its record", () => {
+  const opened = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 900, reopened: 0 }, 1);
+  const half = giveOrder(opened, { kind: "half-open", circuits: ["metadata", "landing"] }, 50);
+  assert.deepEqual(lastClearing(giveOrder(half, { kind: "close" }, 60)), { kind: "close", circuit: undefined });
+  const ofHost = { circuit: undefined, circuits: ["metadata", "landing"] };
+  assert.deepEqual(lastClearing(half), { kind: "half-open", ...ofHost });
+  const one = giveOrder(opened, { kind: "half-open", circuit: "landing", circuits: [] }, 50);
+  const ofLanding = { kind: "half-open", circuit: "landing", circuits: ["metadata", "landing"] };
+  assert.deepEqual(lastClearing(one, "landing"), ofLanding);
+  assert.deepEqual(lastClearing(one, "metadata"), { kind: "close", circuit: "metadata" });
+  assert.deepEqual(lastClearing(giveOrder(half, { kind: "close", circuit: "landing" }, 60), "landing"), {
+    kind: "close",
+    circuit: "landing",
+  });
+  const failed = openCircuit(half, "landing", { untilUs: 900, reopened: 1 }, 70);
+  assert.deepEqual(lastClearing(failed), { kind: "half-open", ...ofHost }, "also when a circuit has opened since");
+});
+
+test("an order is passed to a partition with its version for the host, and changes nothing if the partition has it", () => {
+  const passed = passOrder(EMPTY_BREAKER_RECORD, { kind: "close" }, 100, 70);
+  assert.equal(orderVersion(passed), 70);
+  assert.equal(passOrder(passed, { kind: "close" }, 200, 70), passed);
+  assert.equal(passOrder(passed, { kind: "close" }, 200, 69), passed);
+  assert.equal(orderVersion(passOrder(passed, { kind: "close" }, 200, 71)), 71);
+});
+
+test("orders for roles are kept for a day after the last of them ends", () => {
+  const held = giveOrder(
+    EMPTY_BREAKER_RECORD,
+    { kind: "hold", roles: ["landing"], durationUs: 2 * DAY_US, reason: "x" },
+    1000,
+  );
+  assert.equal(held.ordersKeptUntilUs, 1000 + 3 * DAY_US);
+  const released = giveOrder(held, { kind: "release", roles: ["landing"] }, 2000);
+  assert.equal(released.ordersKeptUntilUs, 1000 + 3 * DAY_US, "until then a process may know only the hold");
+  const shorter = giveOrder(
+    EMPTY_BREAKER_RECORD,
+    { kind: "hold", roles: ["metadata"], durationUs: 10, reason: "x" },
+    5,
+  );
+  assert.equal(shorter.ordersKeptUntilUs, 15 + DAY_US);
+  assert.equal(
+    restoreOrders(EMPTY_BREAKER_RECORD, held).ordersKeptUntilUs,
+    held.ordersKeptUntilUs,
+    "also where they are put back",
+  );
+  assert.equal(giveOrder(released, open(10), 3000).ordersKeptUntilUs, 1000 + 3 * DAY_US);
+});
+
+test("only an order that closes or half-opens makes older state of its circuit invalid", () => {
+  const before = giveOrder(EMPTY_BREAKER_RECORD, open(900, false, "landing"), 50);
+  const closed = giveOrder(before, { kind: "close", circuit: "landing" }, 60);
+  assert.equal(isClearedSince(before, EMPTY_BREAKER_RECORD, "landing"), false);
+  assert.equal(isClearedSince(closed, before, "landing"), true);
+  assert.equal(isClearedSince(closed, closed, "landing"), false);
+  assert.equal(isClearedSince(closed, before, "metadata"), false);
+  assert.equal(isClearedSince(closed, before), false);
+});
+
+test("an order for the host that is written late leaves a circuit with a newer order of its own", () => {
+  const opened = giveOrder(EMPTY_BREAKER_RECORD, open(900, false, "landing"), 200);
+  const late = giveOrder(opened, { kind: "close" }, 300, 150);
+  assert.equal(late.circuits["landing"]?.order?.untilUs, 1100);
+  const newer = giveOrder(opened, { kind: "close" }, 300, 250);
+  assert.equal(newer.circuits["landing"]?.order, undefined);
+  assert.deepEqual(newer.circuits["landing"], {
+    ...{ serial: 250, isClosed: true, untilUs: 0, reopened: 0, probes: [], epoch: 250 },
+  });
+});
+
+test("of two orders to open without replacement the later end counts", () => {
+  const { isReplacing: _, ...longer } = open(900) as BreakerOrder & { readonly kind: "open" };
+  const opened = giveOrder(EMPTY_BREAKER_RECORD, longer, 10);
+  assert.equal(giveOrder(opened, { ...longer, durationUs: 100 }, 20).operatorCooldown.untilUs, 910);
+  assert.equal(giveOrder(opened, { ...longer, durationUs: 1000 }, 20).operatorCooldown.untilUs, 1020);
+});
+
+test("a record without orders has the version 0", () => {
+  const failed = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 900, reopened: 0 }, 1);
+  assert.deepEqual(
+    [undefined, "metadata", "landing"].map(circuit => orderVersion(failed, circuit)),
+    [0, 0, 0],
+  );
+});
+
+test("an order to open one circuit is not covered by a longer one for the host", () => {
+  const host = giveOrder(EMPTY_BREAKER_RECORD, open(900), 10);
+  const both = giveOrder(host, open(100, false, "landing"), 20);
+  assert.equal(both.circuits["landing"]?.order?.untilUs, 120);
+});
+
+test("of two orders to open with the same end the first keeps its reason", () => {
+  const first = giveOrder(EMPTY_BREAKER_RECORD, open(900), 10);
+  const second = giveOrder(first, { kind: "open", durationUs: 890, reason: "other" }, 20);
+  assert.equal(second.operatorCooldown.reason, "cli-open:x");
+});
+
+test("a circuit in a record of an older version was opened at its last change, unless an operator half-opened it", () => {
+  const circuit = { serial: 200, isClosed: false, untilUs: 900, reopened: 0, probes: [] };
+  const isOpenAfterLateClose = (known: object) => {
+    const record: BreakerRecord = { ...EMPTY_BREAKER_RECORD, circuits: { metadata: { ...circuit, ...known } } };
+    return giveOrder(record, { kind: "close", circuit: "metadata" }, 960, 150).circuits["metadata"]?.isClosed === false;
+  };
+  assert.equal(isOpenAfterLateClose({}), true);
+  assert.equal(isOpenAfterLateClose({ epoch: 100 }), false);
 });

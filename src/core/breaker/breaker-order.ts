@@ -86,11 +86,13 @@ export function orderVersion(record: BreakerRecord, circuit?: string): number {
 /**
  * Whether the record holds an order to close or half-open that `known` does not have. State that a process has based on
  * `known` is then older than the order.
+ * @param ownVersion of the last such order that the process has given itself before its state changed
  */
-export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circuit?: string): boolean {
-  if (record.epoch > known.epoch) return true;
+export function isClearedSince(record: BreakerRecord, known: BreakerRecord, circuit?: string, ownVersion = 0): boolean {
+  if (record.epoch > Math.max(known.epoch, ownVersion)) return true;
   if (circuit === undefined) return false;
-  return (circuitRecordOf(record, circuit).epoch ?? 0) > (circuitRecordOf(known, circuit).epoch ?? 0);
+  const { epoch = 0 } = circuitRecordOf(known, circuit);
+  return (circuitRecordOf(record, circuit).epoch ?? 0) > Math.max(epoch, ownVersion);
 }
 
 /**
@@ -166,21 +168,22 @@ function cleared(
   givenUs: number,
 ): BreakerRecord {
   const { circuit, kind } = order;
+  const halfOpened = kind === "half-open" && ({ isHalfOpened: true } as const);
   const clearedOrNewer = (name: string) => {
     const known = circuitRecordOf(record, name);
     // A newer order for one circuit stays, and so does a circuit that failures have opened since.
     if (isSerialAfter(circuitVersion(known), givenUs, nowUs)) return known;
-    if (!isOpenedSince(known, givenUs, nowUs)) return clearedCircuit(record, name, kind, version, nowUs);
+    if (!isOpenedSince(known, givenUs, nowUs)) return clearedCircuit(record, name, kind, version, nowUs, givenUs);
     // An order to open that is older than this one ends all the same.
-    const { order, ...opened } = known;
-    return order === undefined ? known : { ...opened, serial: nextSerial(known.serial, nowUs), epoch: version };
+    const { order, isHalfOpened: _, ...opened } = known;
+    if (order === undefined) return known;
+    return { ...opened, serial: nextSerial(known.serial, nowUs), epoch: version, ...halfOpened };
   };
   if (circuit !== undefined) {
     const next = clearedOrNewer(circuit);
     return next === circuitRecordOf(record, circuit) ? record : withCircuit(record, circuit, next);
   }
-  const halfOpened = order.kind === "half-open" ? order.circuits : [];
-  const names = new Set([...Object.keys(record.circuits), ...halfOpened]);
+  const names = new Set([...Object.keys(record.circuits), ...(order.kind === "half-open" ? order.circuits : [])]);
   const { serverCooldown } = record;
   // By `givenUs`, not `nowUs`: a Retry-After that came after the order may not be written yet, and must then be newer.
   const cleared = clearBreakerRecord(record, givenUs);
@@ -189,6 +192,7 @@ function cleared(
     ...cleared,
     serverCooldown: isCooldownNewer ? serverCooldown : cleared.serverCooldown,
     epoch: version,
+    ...halfOpened,
     operatorCooldown: { serial: version, untilUs: 0, reason: "" },
     circuits: Object.fromEntries(Array.from(names, name => [name, clearedOrNewer(name)])),
   };
@@ -200,10 +204,12 @@ function clearedCircuit(
   kind: "close" | "half-open",
   epoch: number,
   nowUs: number,
+  givenUs: number,
 ): CircuitRecord {
-  const serial = nextSerial(circuitRecordOf(record, name).serial, nowUs);
-  const isClosed = kind === "close";
-  return { serial, isClosed, untilUs: isClosed ? 0 : nowUs, reopened: 0, probes: [], epoch };
+  // By `givenUs`, as for a cooldown: a circuit that was opened after the order may not be written yet.
+  const serial = nextSerial(circuitRecordOf(record, name).serial, givenUs);
+  const state = kind === "close" ? { isClosed: true, untilUs: 0 } : { isClosed: false, untilUs: nowUs };
+  return { serial, ...state, reopened: 0, probes: [], epoch, ...(kind === "half-open" && { isHalfOpened: true }) };
 }
 
 /** Whether failures have opened the circuit after the order was given. The serial also grows with each trial call. */
@@ -216,17 +222,11 @@ function isOpenedSince(
   return !isClosed && isSerialAfter(openedUs, givenUs, nowUs);
 }
 
-/**
- * The last order to close or half-open the host, or the circuit alone, as far as the record shows it: a circuit that was
- * half-opened, and that failures or a success have changed since, looks as if it was closed.
- */
+/** The last order to close or half-open the host, or the circuit alone. */
 export function lastClearing(record: BreakerRecord, circuit?: string): BreakerOrder {
-  const epoch = circuit === undefined ? record.epoch : circuitRecordOf(record, circuit).epoch;
-  const halfOpened = Object.keys(record.circuits).filter(name => {
-    const { isClosed, openedUs, epoch: own } = circuitRecordOf(record, name);
-    return !isClosed && openedUs === undefined && own === epoch && (circuit ?? name) === name;
-  });
-  return halfOpened.length === 0 ? { kind: "close", circuit } : { kind: "half-open", circuit, circuits: halfOpened };
+  const { isHalfOpened = false } = circuit === undefined ? record : circuitRecordOf(record, circuit);
+  if (!isHalfOpened) return { kind: "close", circuit };
+  return { kind: "half-open", circuit, circuits: Object.keys(record.circuits) };
 }
 
 function withCircuit(record: BreakerRecord, name: string, circuit: CircuitRecord): BreakerRecord {

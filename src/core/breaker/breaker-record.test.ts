@@ -114,3 +114,37 @@ test("an open time that is longer than possible is over for a process that asks 
   const probing = circuitRecordOf(leaseProbe(opened, "metadata", probe("a"), 1, 100, 1000), "metadata");
   assert.deepEqual([probing.isClosed, probing.untilUs, probing.probes.length], [false, 100, 1]);
 });
+
+test("an empty record has no versions", () => {
+  const nothing = { serial: 0, untilUs: 0, reason: "" };
+  const empty = { epoch: 0, serverCooldown: nothing, operatorCooldown: nothing, circuits: {} };
+  assert.deepEqual(EMPTY_BREAKER_RECORD, empty);
+  const closed = { serial: 0, isClosed: true, untilUs: 0, reopened: 0, probes: [] };
+  assert.deepEqual(circuitRecordOf(EMPTY_BREAKER_RECORD, "metadata"), closed);
+});
+
+test("a circuit that is open keeps the larger number of failed trial calls, and a closed one takes that of the report", () => {
+  const twice = openCircuit(EMPTY_BREAKER_RECORD, "metadata", { untilUs: 100, reopened: 2 }, 10);
+  assert.equal(circuitRecordOf(twice, "metadata").reopened, 2);
+  const later = openCircuit(twice, "metadata", { untilUs: 200, reopened: 1 }, 20);
+  assert.equal(circuitRecordOf(later, "metadata").reopened, 2);
+  const closed = closeCircuit(leaseProbe(later, "metadata", probe("p"), 1, 200), "metadata", "p", 210);
+  const again = openCircuit(closed, "metadata", { untilUs: 300, reopened: 0 }, 220);
+  assert.equal(circuitRecordOf(again, "metadata").reopened, 0);
+});
+
+test("a change that changes nothing returns the same record", () => {
+  assert.equal(openCircuit(OPEN, "metadata", { untilUs: 1000, reopened: 5 }, 20), OPEN);
+  assert.equal(returnProbeLease(OPEN, "metadata", "p", 20), OPEN);
+  const cooled = setCooldown(OPEN, "serverCooldown", { untilUs: 900, reason: "retry-after" }, 100);
+  assert.equal(setCooldown(cooled, "serverCooldown", { untilUs: 900, reason: "other" }, 100), cooled);
+  assert.equal(setCooldown(OPEN, "serverCooldown", { untilUs: 900, reason: "retry-after" }, 900), OPEN);
+  const ended = endServerCooldown(cooled, cooled.serverCooldown.serial, 200);
+  assert.equal(endServerCooldown(ended, ended.serverCooldown.serial, 300), ended);
+});
+
+test("a record is kept until the last of its probes would have ended, and 15 minutes longer", () => {
+  const probing = leaseProbe(OPEN, "metadata", probe("p", 7000), 1, 2000);
+  assert.equal(breakerRecordExpiryUs(probing, 2000), 7000 + 900_000_000);
+  assert.equal(breakerRecordExpiryUs(OPEN, 20), 1000 + 900_000_000);
+});

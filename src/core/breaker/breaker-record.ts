@@ -15,6 +15,8 @@ export interface BreakerRecord {
    * from before that order.
    */
   readonly epoch: number;
+  /** That order was one to half-open. Absent if it was one to close. */
+  readonly isHalfOpened?: true;
   /** Set by responses (Retry-After, rolling window). A success ends this one, and never the operator's (law B5). */
   readonly serverCooldown: BreakerCooldownRecord;
   /** Set by an operator. Ended by time or an operator only. */
@@ -67,6 +69,8 @@ export interface CircuitRecord {
   readonly probes: readonly ProbeRecord[];
   /** Raised when an operator closes or half-opens this circuit alone. Absent without such an order. */
   readonly epoch?: number;
+  /** That order was one to half-open. Absent if it was one to close. */
+  readonly isHalfOpened?: true;
   /** An operator has opened this circuit alone. Absent without such an order. */
   readonly order?: BreakerCooldownRecord;
   /**
@@ -170,19 +174,22 @@ export function endServerCooldown(record: BreakerRecord, serial: number, nowUs: 
 /**
  * A process counted `fail_max` failures, or its probe failed. A circuit that is open already keeps the later end. If
  * `untilUs` is over, because the process reports it late, the circuit is half-open.
+ * @param sinceUs when the calls opened it: earlier than `nowUs` if the store was away then. An order that was given after
+ *   this instant closes it
  */
 export function openCircuit(
   record: BreakerRecord,
   name: string,
   { untilUs, reopened }: { readonly untilUs: number; readonly reopened: number },
   nowUs: number,
+  sinceUs = nowUs,
 ): BreakerRecord {
   const current = circuitRecordOf(record, name);
   if (!current.isClosed && current.untilUs >= untilUs) return record;
   const maxReopened = current.isClosed ? reopened : Math.max(reopened, current.reopened);
   const { counts: _, ...kept } = current;
-  const opened = { isClosed: false, untilUs, openedUs: nowUs, reopened: maxReopened, probes: [] };
-  return withCircuit(record, name, { ...kept, ...opened }, nowUs);
+  const opened = { isClosed: false, untilUs, openedUs: sinceUs, reopened: maxReopened, probes: [] };
+  return withCircuit(record, name, { ...kept, ...opened }, sinceUs);
 }
 
 /**

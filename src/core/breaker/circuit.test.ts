@@ -9,6 +9,8 @@ import {
   CLOSED,
   close,
   fail,
+  hasFailures,
+  longestOpenUs,
   nextAdmissionUs,
   oldestProbe,
   returnProbe,
@@ -313,4 +315,29 @@ test("a monotonic deadline is converted to wall time", () => {
 
 test("a deadline in wall time is rounded up, so that it is never early", () => {
   assert.equal(wallDeadlineMs(1, { monotonicUs: 0, wallMs: 5 }), 6);
+});
+
+test("the longest open time of an adaptive circuit has room for its growth, for a learned reset and for jitter", () => {
+  const longest = (isAdaptive: boolean, resetCapUs: number, learnedUs: number) =>
+    longestOpenUs({ ...policy, isAdaptive, resetCapUs }, learnedUs);
+  const plain = longest(false, 900 * S, 5000 * S) - policy.resetUs;
+  assert.ok(plain >= 0 && plain <= S, `${plain}`);
+  const adaptive = { ...policy, isAdaptive: true };
+  let worst = failTimes(CLOSED, policy.failMax, 0, adaptive);
+  for (let failedProbes = 0; failedProbes < 6; failedProbes += 1) {
+    assert.ok(worst.kind === "open");
+    const halfOpened = advance(worst, worst.untilUs);
+    worst = fail(halfOpened, adaptive, halfOpened.generation, 0, 1);
+  }
+  assert.deepEqual(worst.kind === "open" && worst.untilUs, 990 * S);
+  assert.ok(longest(true, 900 * S, 0) >= 990 * S);
+  assert.equal(longest(true, 5000 * S, 0), longest(true, 900 * S, 5000 * S));
+  assert.ok(longest(true, 900 * S, 0) > 900 * S && longest(true, 900 * S, 0) < 1800 * S);
+});
+
+test("a closed circuit has failures from its first one or its first throttle on", () => {
+  assert.equal(hasFailures(CLOSED), false);
+  assert.equal(hasFailures(failTimes(CLOSED, 1)), true);
+  assert.equal(hasFailures(fail(CLOSED, policy, 0, 0, 0, { isThrottled: true, isUnreached: false })), true);
+  assert.equal(hasFailures(failTimes(CLOSED, 5)), false);
 });

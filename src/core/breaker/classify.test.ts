@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { defaultClassifyRules, outcomeOfError, outcomeOfResponse } from "./classify.ts";
+import { defaultClassifyRules, faultText, outcomeOfError, outcomeOfResponse } from "./classify.ts";
 
 const success = { kind: "success" };
 const neutral = { kind: "neutral" };
@@ -278,4 +278,30 @@ test("a server that ends an HTTP/2 session normally has not failed, also when th
     Object.assign(new Error(`HTTP/2: "GOAWAY" frame received with code ${code}`), { code: "UND_ERR_INFO" });
   assert.equal(outcomeOfError(goaway(0)).kind, "neutral");
   assert.equal(outcomeOfError(goaway(2)).kind, "failure");
+});
+
+test("the statuses of missing pages and missing permissions are neutral by default", () => {
+  assert.deepEqual([...defaultClassifyRules.neutralStatuses], [401, 403, 404, 410, 451]);
+});
+
+test("a replayed status from 200 to 399 is a success", () => {
+  const replayed = (status: number) => outcomeOfResponse({ status, isMemento: true });
+  assert.deepEqual([199, 200, 399, 400].map(replayed), [neutral, success, success, neutral]);
+});
+
+test("an answer that is not HTTP is a network failure, also without a code", () => {
+  const parserError = Object.assign(new Error("Invalid header"), { name: "HTTPParserError" });
+  assert.deepEqual(outcomeOfError(parserError), interrupted);
+});
+
+test("the text of a fault has its class or code, and its message unless that may quote a URL", () => {
+  const text = (name: string, message: string, code: unknown = "ECONNRESET") =>
+    faultText(new TypeError("fetch failed", { cause: Object.assign(new Error(message), { name, code }) }));
+  assert.deepEqual(text("Error", "read ECONNRESET"), { type: "ECONNRESET", message: "read ECONNRESET" });
+  assert.deepEqual(text("SocketError", "other side closed"), { type: "SocketError", message: "other side closed" });
+  assert.deepEqual(text("Error", "GET http://a.example/?key=1"), { type: "ECONNRESET", message: "ECONNRESET" });
+  assert.deepEqual(text("HTTPParserError", "", undefined), { type: "HTTPParserError", message: "HTTPParserError" });
+  assert.equal(text("Error", "x".repeat(300))?.message.length, 200);
+  assert.deepEqual(faultText({ code: "ECONNRESET" }), { type: "ECONNRESET", message: "ECONNRESET" });
+  assert.equal(faultText(new Error("a bug")), undefined);
 });

@@ -9,7 +9,7 @@ import {
   leaseProbe,
   openCircuit,
 } from "./breaker-record.ts";
-import { countFailure, countRecentFailure, resetFailureCounts } from "./failure-counts.ts";
+import { countFailure, countRecentFailure, resetFailureCounts, withoutUnreached } from "./failure-counts.ts";
 
 const S = 1_000_000;
 const POLICY = { failMax: 4, resetUs: 60 * S };
@@ -186,4 +186,74 @@ test("a record stays small, however many processes and failures it counts", () =
     record = countRecentFailure(record, failure, window, n);
   }
   assert.ok(JSON.stringify(record).length < 4096, `${JSON.stringify(record).length} characters`);
+});
+
+test("failures that never reached the host are counted by process, those of a ninth process with the last", () => {
+  const unreached = (list: readonly string[]) => {
+    let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+    for (const processId of list) {
+      const failure = { processId, isThrottled: false, isUnreached: true };
+      record = countFailure(record, "", failure, 0, { ...POLICY, failMax: 100 }, 1);
+    }
+    return circuitRecordOf(record, "").counts?.unreached.map(({ processId, failures }) => `${processId}${failures}`);
+  };
+  assert.deepEqual(unreached([..."abcab"]), ["a2", "b2", "c1"]);
+  assert.deepEqual(unreached([..."abcdefghijkag"]), ["a2", "b1", "c1", "d1", "e1", "f1", "g2", "h4"]);
+});
+
+test("the oldest of 33 instants is joined with the next of the same process, or dropped if there is none", () => {
+  const window = { ...WINDOW, threshold: 100 };
+  const recent = (first: string, others: string, count: number) => {
+    let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+    for (let n = 1; n <= count; n += 1)
+      record = countRecentFailure(
+        record,
+        { processId: n === 1 ? first : others, isUnreached: true },
+        window,
+        40 * S,
+        n * S,
+      );
+    return (record.recentFailures ?? []).map(({ atUs, failures }) => [atUs / S, failures]);
+  };
+  const single = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => [from + index, 1]);
+  assert.deepEqual(recent("a", "a", 32), single(1, 32));
+  assert.deepEqual(recent("a", "a", 33), [[1, 2], ...single(3, 33)]);
+  assert.deepEqual(recent("a", "b", 33), single(2, 33));
+});
+
+test("the instants of the rolling window are in their order, in whatever order they are reported", () => {
+  const record = [30, 10, 20].reduce(
+    (at, s) => countRecentFailure(at, { processId: "a", isUnreached: false }, WINDOW, 40 * S, s * S),
+    EMPTY_BREAKER_RECORD,
+  );
+  assert.deepEqual(
+    record.recentFailures?.map(({ atUs }) => atUs / S),
+    [10, 20, 30],
+  );
+});
+
+test("a trial call fails at the end of the open time or later, and a circuit that was closed was never reopened", () => {
+  const unreached = { isThrottled: false, isUnreached: true };
+  const opened = openCircuit(EMPTY_BREAKER_RECORD, "", { untilUs: 50, reopened: 2 }, 1);
+  const failed = countFailure(opened, "", { processId: "a", ...unreached }, 0, POLICY, 50);
+  assert.equal(circuitRecordOf(failed, "").counts?.unreached.length, 1);
+  let record: BreakerRecord = EMPTY_BREAKER_RECORD;
+  for (let n = 1; n <= POLICY.failMax; n += 1)
+    record = countFailure(record, "", { processId: "a", ...REACHED }, 0, POLICY, n);
+  assert.equal(circuitRecordOf(record, "").reopened, 0);
+});
+
+test("a success leaves a rolling window in which every failure reached the host, and removes an empty one", () => {
+  const reached = countRecentFailure(EMPTY_BREAKER_RECORD, { processId: "a", isUnreached: false }, WINDOW, 1);
+  assert.equal(withoutUnreached(reached), reached);
+  const unreached = countRecentFailure(EMPTY_BREAKER_RECORD, { processId: "a", isUnreached: true }, WINDOW, 1);
+  assert.deepEqual(withoutUnreached(unreached), EMPTY_BREAKER_RECORD);
+});
+
+test("a cooldown of the rolling window that ends at the instant of the report only clears the failures", () => {
+  const record = [1, 2, 3, 4].reduce(
+    (at, s) => countRecentFailure(at, { processId: "a", isUnreached: false }, WINDOW, 34 * S, s * S),
+    EMPTY_BREAKER_RECORD,
+  );
+  assert.deepEqual(record, EMPTY_BREAKER_RECORD);
 });

@@ -75,7 +75,7 @@ export function countFailure(
   const counts = { ...withFailure(known, failure, nowUs), lastUs };
   const isOpened = isHalfOpen ? counts.unreached.length > 1 : sharedFailures(counts) >= failMax;
   const reopened = isHalfOpen ? circuit.reopened + 1 : 0;
-  if (isOpened) return openCircuit(record, name, { untilUs: lastUs + resetUs, reopened }, nowUs);
+  if (isOpened) return openCircuit(record, name, { untilUs: lastUs + resetUs, reopened }, nowUs, lastUs);
   const lastCountSerial = Math.max(counts.sinceSerial, counts.throttleSerial);
   return { ...record, circuits: { ...record.circuits, [name]: { ...circuit, counts, lastCountSerial } } };
 }

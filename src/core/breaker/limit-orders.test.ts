@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { giveOrder, restoreOrders } from "./breaker-order.ts";
 import { type BreakerRecord, EMPTY_BREAKER_RECORD } from "./breaker-record.ts";
-import type { LimitOrder } from "./limit-orders.ts";
+import { type LimitOrder, limitsOf } from "./limit-orders.ts";
 
 const S = 1_000_000;
 const set = (rates: string, seconds = 600, roles = ["metadata"]): LimitOrder => ({
@@ -61,4 +61,19 @@ test("a store that has lost a changed limit gets it back, and a reset stays", ()
   const ended = giveOrder(changed, reset(), 2 * S);
   assert.equal(restoreOrders(ended, changed), ended);
   assert.deepEqual(restoreOrders(changed, ended).limits, ended.limits);
+});
+
+test("the most requests in flight are in the record only if the order changes them, and an order may have no rates", () => {
+  const record = (order: LimitOrder) => giveOrder(EMPTY_BREAKER_RECORD, order, S).limits?.["metadata"];
+  const common = { untilUs: 601 * S, isForced: false, reason: "test", by: "ann" };
+  assert.deepEqual(record(set("2/SECOND")), { serial: S, rates: "2/SECOND", ...common });
+  assert.deepEqual(record({ ...set(""), ...{ maxConcurrent: 3 } }), {
+    serial: S,
+    rates: "",
+    maxConcurrent: 3,
+    ...common,
+  });
+  assert.deepEqual(record(reset()), { serial: S, untilUs: 0, rates: "", isForced: false, reason: "done", by: "bob" });
+  assert.deepEqual(limitsOf({ rates: "", maxConcurrent: 3 }), { rates: [], maxConcurrent: 3 });
+  assert.deepEqual(limitsOf({ rates: "2/SECOND" }).rates, [{ limit: 2, windowUs: S }]);
 });

@@ -46,3 +46,13 @@ test("a circuit that was opened after an order that the store has lost stays ope
   assert.equal(restored.epoch, ordered.epoch);
   assert.deepEqual(circuitRecordOf(restored, "metadata"), circuitRecordOf(opened, "metadata"));
 });
+
+test("an order that was given since the store has lost an open circuit stays when the circuit is put back", () => {
+  const order = { kind: "open", circuit: "metadata", durationUs: 5000, reason: "cli-open:x" } as const;
+  const ordered = giveOrder(EMPTY_BREAKER_RECORD, order, 20);
+  const restored = circuitRecordOf(restoreLost(ordered, OPEN), "metadata");
+  assert.deepEqual(restored, {
+    ...circuitRecordOf(OPEN, "metadata"),
+    order: { serial: 20, untilUs: 5020, reason: "cli-open:x" },
+  });
+});

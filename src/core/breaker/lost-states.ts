@@ -11,9 +11,13 @@ export function restoreLost(record: BreakerRecord, known: BreakerRecord): Breake
 }
 
 function restoreStates(record: BreakerRecord, known: BreakerRecord): BreakerRecord {
-  const lost = Object.entries(known.circuits).filter(([name, { isClosed, serial }]) => {
-    const isLost = !isClosed && serial > circuitRecordOf(record, name).serial;
-    return isLost && !isClearedSince(record, known, name);
+  const lost = Object.entries(known.circuits).flatMap(([name, circuit]) => {
+    const stored = circuitRecordOf(record, name);
+    const isLost = !circuit.isClosed && circuit.serial > stored.serial;
+    if (!isLost || isClearedSince(record, known, name)) return [];
+    // An order to open that was given since then stays: it does not change the serial of the circuit.
+    const isOrderNewer = (stored.order?.serial ?? 0) > (circuit.order?.serial ?? 0);
+    return [[name, isOrderNewer ? { ...circuit, order: stored.order } : circuit]];
   });
   const { serverCooldown } = known;
   const isCooldownLost =

@@ -283,3 +283,25 @@ test("force-cache serves a stored response of any age, also one that must be rev
     assert.equal(decideReuse(entry, request, 10 ** 9).kind, "stale", control);
   }
 });
+
+test("a short field is parsed once, until 500 others were parsed, and a long one each time", () => {
+  const text = "max-age=1, private";
+  const first = responseControl(text);
+  assert.equal(responseControl(text), first);
+  for (let age = 0; age < 1000; age += 1) responseControl(`max-age=${age}, public`);
+  assert.notEqual(responseControl(text), first);
+  const padded = (length: number) => "no-cache".padEnd(length, "x");
+  assert.equal(responseControl(padded(200)), responseControl(padded(200)));
+  assert.notEqual(responseControl(padded(201)), responseControl(padded(201)));
+});
+
+test("as many short fields as are kept leave the first one known", () => {
+  // Whatever is known from other tests is forgotten on the way.
+  const known = (count: number) => {
+    for (let age = 0; age < 500; age += 1) responseControl(`max-age=${age}, empty`);
+    const first = responseControl("max-age=1, first");
+    for (let age = 1; age < count; age += 1) responseControl(`max-age=${age}, other`);
+    return responseControl("max-age=1, first") === first;
+  };
+  assert.deepEqual([known(2), known(501)], [true, false]);
+});

@@ -395,3 +395,24 @@ test("http-cache-semantics agrees on what is stored and for how long", () => {
   );
   assert.ok(stored > 500);
 });
+
+test("a stored response may be served without the server, unless a directive requires the server", () => {
+  const decided = (permitted: string, requested = "") =>
+    decideReuse(entry({ "cache-control": permitted }), requestControl(requested), nowMs + 100_000);
+  const revalidate = { kind: "revalidate", mayServeOnError: false, mayServeDisconnected: true };
+  assert.deepEqual(decided("max-age=60"), revalidate);
+  assert.deepEqual(decided("max-age=60, stale-if-error=90"), { ...revalidate, mayServeOnError: true });
+  for (const strict of ["max-age=60, must-revalidate", "max-age=200, no-cache"])
+    assert.deepEqual(decided(strict), { ...revalidate, mayServeDisconnected: false });
+});
+
+test("a redirect that must be understood may be stored", () => {
+  const storable = (status: number) =>
+    isStorable({
+      ...{ method: "GET", url: "http://a.example/", status, requestedMs: nowMs, receivedMs: nowMs },
+      headers: { "cache-control": "max-age=60, must-understand, no-store" },
+      requestControl: requestControl(undefined),
+      responseControl: responseControl("max-age=60, must-understand, no-store"),
+    });
+  assert.deepEqual([200, 302, 303, 307, 305].map(storable), [true, true, true, true, false]);
+});

@@ -87,3 +87,11 @@ test("credentials are compared as they are", () => {
   const key = (value: string) => varyKeyOf(["x-api-key"], () => value);
   assert.notEqual(key("a,b"), key("a, b"));
 });
+
+test("a list that begins with a quoted string is split at each comma outside of quotes", () => {
+  const key = (value: string) => varyKeyOf(["prefer"], () => value);
+  assert.equal(key('"a,b" , c'), key('"a,b",c'));
+  assert.equal(key('x , "a\\",b" , c'), key('x,"a\\",b",c'));
+  assert.notEqual(key('"a , b"'), key('"a,b"'));
+  assert.notEqual(key('x, "c"'), key('y, "c"'));
+});

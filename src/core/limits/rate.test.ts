@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { formatRates, parseRateMap, parseRates, type Rate } from "./rate.ts";
+import { formatRates, MAX_COST_LIMIT, parseDurationMs, parseRateMap, parseRates, type Rate } from "./rate.ts";
 
 const ms = (limit: number, windowMs: number): Rate => ({ limit, windowUs: windowMs * 1000 });
 
@@ -16,6 +16,29 @@ test("a rate is a count and a window, in any spelling of its unit", () => {
   for (const text of ["7/m", "7/min", "7/MINUTES"]) assert.deepEqual(parseRates(text), [ms(7, 60_000)], text);
   for (const text of ["7/h", "7/hours"]) assert.deepEqual(parseRates(text), [ms(7, 3_600_000)], text);
   for (const text of ["7/d", "7/DAY", "7/days"]) assert.deepEqual(parseRates(text), [ms(7, 86_400_000)], text);
+});
+
+test("a duration has the units of rates, and is in seconds without one", () => {
+  for (const [text, durationMs] of [
+    ["90s", 90_000],
+    ["5min", 300_000],
+    ["2 H", 7_200_000],
+    [" 1 day ", 86_400_000],
+    ["1.5", 1500],
+    ["250ms", 250],
+  ] as const)
+    assert.equal(parseDurationMs(text), durationMs, text);
+  for (const text of ["", "s", "5 parsecs", "-1s", "1,5s"]) assert.equal(parseDurationMs(text), undefined, text);
+});
+
+test("the largest count, window and text are valid", () => {
+  const [widest] = parseRates("1000000000/366d");
+  assert.deepEqual(widest, ms(1_000_000_000, 366 * 86_400_000));
+  assert.throws(() => parseRates("1/367d"), /from 1 ms to 366 days/);
+  assert.throws(() => parseRates("1000000001/s"), /from 1 to/);
+  assert.equal(parseRates(`1/s${" ".repeat(997)}`).length, 1);
+  assert.deepEqual(parseRates("1000000000000/s", MAX_COST_LIMIT), [ms(1e12, 1000)]);
+  assert.throws(() => parseRates("1000000000001/s", MAX_COST_LIMIT), /from 1 to 1000000000000/);
 });
 
 test("windows are joined by a plus or listed", () => {
@@ -35,6 +58,7 @@ test("a list of names and rates is parsed to a map", () => {
   );
   assert.deepEqual([...parseRateMap(" a : 4/s ; ").keys()], ["a"]);
   assert.equal(parseRateMap("").size, 0);
+  assert.deepEqual([...parseRateMap("a: none")], [["a", []]]);
 });
 
 test("an invalid rate is an error that names the input and the valid form", () => {
@@ -63,6 +87,8 @@ test("an invalid rate is an error that names the input and the valid form", () =
     );
   }
   assert.throws(() => parseRates([]), RangeError);
+  assert.throws(() => parseRates("8"), /^RangeError: "8" is not a rate; write/);
+  assert.throws(() => parseRates("1/s+8"), /^RangeError: "8" in "1\/s\+8" is not a rate; write/);
   assert.throws(() => parseRates("8/400days"), /from 1 ms to 366 days/);
   assert.throws(() => parseRates("9999999999/s"), /from 1 to 1000000000/);
   assert.throws(() => parseRates("9".repeat(2000)), /2000 characters, at most 1000 are allowed/);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type AnnouncedLimit, announcedLimits } from "./ratelimit-fields.ts";
+import { type AnnouncedLimit, announcedLimits, leastRemaining } from "./ratelimit-fields.ts";
 
 const wallMs = Date.UTC(2026, 10, 1, 12, 0, 0);
 const days31Ms = 31 * 86_400_000;
@@ -402,3 +402,12 @@ if (existsSync(folder)) {
     });
   }
 }
+
+test("the least remaining quota is the smallest that is announced", () => {
+  const least = (...all: readonly (number | undefined)[]) =>
+    leastRemaining(all.map(remaining => ({ source: "ratelimit", ...(remaining !== undefined && { remaining }) })));
+  assert.equal(least(), undefined);
+  assert.equal(least(undefined), undefined);
+  assert.equal(least(5, undefined, 3, 4), 3);
+  assert.equal(least(undefined, 0, 2), 0);
+});

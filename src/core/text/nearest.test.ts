@@ -21,3 +21,17 @@ test("the closest of several candidates is suggested", () => {
   assert.equal(nearest("hots", ["hosts", "hot"]), "hosts");
   assert.equal(nearest("host", ["hosts", "hot", "host"]), "host");
 });
+
+test("at most a third of the letters may differ, and at most three", () => {
+  assert.equal(nearest("ab", ["abc"]), undefined);
+  assert.equal(nearest("abc", ["abcd"]), "abcd");
+  assert.equal(nearest("abc", ["abcde"]), undefined);
+  assert.equal(nearest("abcdefghijklmno", ["abcdefghijkl"]), "abcdefghijkl");
+  assert.equal(nearest("abcdefghijklmno", ["abcdefghijk"]), undefined);
+});
+
+test("of equally close candidates the first is suggested, for a word of at most 64 letters", () => {
+  assert.equal(nearest("rats", ["rate", "rata"]), "rate");
+  const word = (length: number) => nearest("r".repeat(length), ["r".repeat(length - 1)]);
+  assert.deepEqual([word(64)?.length, word(65)], [63, undefined]);
+});

@@ -136,3 +136,29 @@ test("Crawl-delay is read from the group of the product, or of * when there is n
     assert.equal(delay(`user-agent: *\ncrawl-delay: ${value}\n`), undefined, value);
   assert.equal(robotsFor("docstokg", 404, "user-agent: *\ncrawl-delay: 5").crawlDelayS, undefined);
 });
+
+test("any 2xx has rules, and a 300 has none", () => {
+  const forbidding = "user-agent: *\ndisallow: /";
+  const found = [200, 299, 300].map(status => robotsFor("docstokg", status, forbidding).allows("/x"));
+  assert.deepEqual(found, [false, false, true]);
+});
+
+test("rules of other programs and fields without a meaning have no effect", () => {
+  assert.equal(allows("user-agent: other\ndisallow: /", "/x"), true);
+  assert.equal(allows("user-agent: *\nsitemap: /x", "/x"), true);
+  assert.equal(allows("user-agent: docstokg\ncrawl-delay: 5\nuser-agent: other\ndisallow: /", "/x"), true);
+});
+
+test("the pieces of a pattern are found one after the other, the last of an anchored one at the end", () => {
+  const matches = (pattern: string, path: string) => !allows(`user-agent: *\ndisallow: ${pattern}`, path);
+  assert.equal(matches("/*.pdf$", "/a.pdf.pdf"), true);
+  assert.equal(matches("/a*x", "/ab"), false);
+  assert.equal(matches("/*ab*b", "/ab"), false);
+  assert.equal(matches("/*ab*b", "/abb"), true);
+});
+
+test("the first 10,000 rules count", () => {
+  const file = (count: number) => `user-agent: *\n${"disallow: /x\n".repeat(count)}disallow: /private`;
+  assert.equal(allows(file(9_999), "/private"), false);
+  assert.equal(allows(file(10_000), "/private"), true);
+});

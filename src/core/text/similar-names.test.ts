@@ -34,3 +34,11 @@ test("a similar name is found exactly when the distance allows it", () => {
     { numRuns: 2000 },
   );
 });
+
+test("of several similar names the closest is found, and the first of those that are equally close", () => {
+  const find = (...known: readonly string[]) => new SimilarNames(known).find("abcdefghijklmn");
+  assert.equal(find("abcdefghijkl", "abcdefghijklm"), "abcdefghijklm");
+  assert.equal(find("abcdefghijklm", "abcdefghijkl"), "abcdefghijklm");
+  assert.equal(find("abcdefghijkl", "cdefghijklmn"), "abcdefghijkl");
+  assert.equal(find("abcdefghijklm", "bcdefghijklmn"), "abcdefghijklm");
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ServerResponse } from "node:http";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
 import {
   assertNothingLeft,
@@ -9,6 +9,7 @@ import {
   heldServer,
   hubFor,
   ONE_A_MINUTE,
+  ONE_A_SECOND,
   only,
   recordEvents,
   serve,
@@ -18,6 +19,7 @@ import {
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import { CallerIdentity } from "../stages/caller-identity.ts";
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
   const { held, server, get, arrived, events, hub } = await heldServer(t);
@@ -122,6 +124,74 @@ test("a refusal of the leader is not shared: a follower that may wait longer is 
   await arrived(2);
   held[1]?.end("patient");
   assert.equal(await (await patient).body.text(), "patient");
+});
+
+test("identical calls that are all refused are each sent again at most once", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, limits: ONE_A_SECOND });
+  const other = hub.request(`${server.origin}/other`);
+  await arrived(1);
+  held[0]?.end();
+  await (await other).body.text();
+  const calls = 50;
+  for (const maxWaitMs of [undefined, 0, 500]) {
+    // Called once for each request that looks for one to join, and once for each that is sent.
+    const identified = t.mock.method(CallerIdentity.prototype, "apply");
+    const refused = Array.from({ length: calls }, () =>
+      assert.rejects(hub.request(server.origin, { maxWaitMs }), RateLimitExceeded),
+    );
+    await settles(Promise.all(refused));
+    assert.ok(identified.mock.callCount() <= 3 * calls, `${identified.mock.callCount()} for ${calls} calls`);
+    identified.mock.restore();
+  }
+  assertNothingLeft(hub, time);
+});
+
+test("calls that may wait without limit share one request after the refusal of a call that may not", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, limits: ONE_A_SECOND });
+  const other = hub.request(`${server.origin}/other`);
+  await arrived(1);
+  held[0]?.end();
+  await (await other).body.text();
+  const refused = assert.rejects(hub.request(server.origin, { maxWaitMs: 0 }), RateLimitExceeded);
+  const patient = Array.from({ length: 5 }, () => hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY }));
+  await settles(refused);
+  await time.advance(1000);
+  await arrived(2);
+  held[1]?.setHeader("cache-control", "max-age=60").end("shared");
+  for (const call of patient) assert.equal(await (await call).body.text(), "shared");
+  assert.equal(server.requests.length, 2);
+});
+
+test("a follower that leads since its leader aborted is not refused by the bound of the former leader", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, {
+    time,
+    limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_concurrent: 1 } } },
+  });
+  const slow = hub.request(`${server.origin}/slow`);
+  await arrived(1);
+  const controller = new AbortController();
+  const former = hub.request(server.origin, { maxWaitMs: 800, signal: controller.signal });
+  await until(() => hub.snapshot().waiting === 1);
+  await time.advance(500);
+  const own = hub.request(server.origin, { maxWaitMs: 800 });
+  const endless = hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY });
+  await until(() => hub.snapshot().calls === 4);
+  controller.abort();
+  await assert.rejects(former, { name: "AbortError" });
+  const refused = assert.rejects(own, { name: "BusyError" });
+  await time.advance(799);
+  assert.equal(hub.snapshot().calls, 3, "its own bound has not been reached");
+  await time.advance(1);
+  await settles(refused);
+  held[0]?.end();
+  await (await slow).body.text();
+  await arrived(2);
+  held[1]?.end("endless");
+  assert.equal(await (await endless).body.text(), "endless");
+  assertNothingLeft(hub, time);
 });
 
 test("time that a follower spent in the queue of the leader counts against its own maxWaitMs", async t => {
@@ -411,3 +481,67 @@ for (const [how, status] of [
     assert.equal(server.requests.length, 2);
   });
 }
+
+/** A stored response that is stale, and a server whose later responses begin but do not end. */
+async function unendingServer(t: TestContext, control: string, status: number, bodyMs: number) {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time });
+  const events = recordEvents(hub);
+  const get = async () => (await hub.request(server.origin)).body.text();
+  const first = get();
+  await arrived(1);
+  held[0]?.writeHead(200, { "cache-control": control, etag: '"one"' }).end("stored");
+  assert.equal(await first, "stored");
+  await time.advance(2000);
+  assert.equal(time.armedTimers, 0);
+  const again = get();
+  await arrived(2);
+  held[1]?.writeHead(status, { "cache-control": "max-age=60" }).write("x");
+  assert.equal(await again, "stored");
+  // The head of the second response has arrived.
+  await until(() => time.nextTimerMs === bodyMs);
+  return { time, server, hub, events };
+}
+
+test("a response that no caller needs any more is aborted when its body does not end", async t => {
+  const { time, hub } = await unendingServer(t, "max-age=1, stale-if-error=600", 500, 1000);
+  assert.equal(hub.snapshot().inFlight, 1);
+  await time.advance(1000);
+  await until(() => hub.snapshot().inFlight === 0);
+  await settles(hub.close());
+  assertNothingLeft(hub, time);
+});
+
+test("a background refresh whose body does not end is aborted, so that close resolves", async t => {
+  const { time, hub, events } = await unendingServer(t, "max-age=1, stale-while-revalidate=600", 200, 60_000);
+  const closed = hub.close();
+  await time.advance(59_999);
+  assert.equal(hub.snapshot().inFlight, 1);
+  await time.advance(1);
+  await settles(closed);
+  assertNothingLeft(hub, time);
+  const refresh = only(events, "http_request").find(({ background }) => background);
+  assert.deepEqual([refresh?.status, refresh?.error, refresh?.aborted], [200, "UND_ERR_BODY_TIMEOUT", false]);
+});
+
+test("a background refresh that a caller has joined continues until that caller leaves", async t => {
+  const { time, server, hub } = await unendingServer(t, "max-age=1, stale-while-revalidate=4", 200, 60_000);
+  await time.advance(5000);
+  const controller = new AbortController();
+  const joined = hub.request(server.origin, { signal: controller.signal });
+  await until(() => hub.snapshot().calls === 1);
+  await time.advance(100_000);
+  assert.equal(hub.snapshot().inFlight, 1);
+  assert.equal(server.requests.length, 2);
+  controller.abort();
+  await assert.rejects(joined, { name: "AbortError" });
+  await until(() => hub.snapshot().inFlight === 0);
+  assertNothingLeft(hub, time);
+});
+
+test("a background refresh that destroy ends is reported as aborted", async t => {
+  const { hub, events } = await unendingServer(t, "max-age=1, stale-while-revalidate=600", 200, 60_000);
+  await hub.destroy();
+  const refresh = only(events, "http_request").find(({ background }) => background);
+  assert.deepEqual([refresh?.status, refresh?.error, refresh?.aborted], [200, "DOCSTOKG_CLOSED", true]);
+});

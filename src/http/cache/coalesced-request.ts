@@ -1,11 +1,14 @@
 import type { Duplex } from "node:stream";
 import { errors } from "undici";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
+import type { CallEnd } from "../request-telemetry.ts";
 import {
   DISCARDED_BYTES_MAX,
+  DISCARDED_MS_MAX,
   type OutgoingRequest,
   type RequestHandle,
   type ResponseHead,
@@ -20,20 +23,24 @@ import {
   type Revalidation,
   type ServedResponse,
 } from "./revalidation.ts";
-import { type SubscribedRequest, Subscriber } from "./subscriber.ts";
+import { type SubscribedCall, type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
 /** How a request that has left a coalesced one is sent. */
-export type RequestAgain =
+export type ResendMode =
   /** As a new request. */
   | "shared"
-  /** Its response is not shared with other requests. */
+  /** As a new request that shares nothing with other requests. */
   | "unshared"
   /** Stored responses are not used. */
   | "unconditional"
   /** As a retry: the coalesced request was sent before, and now has to wait longer than this caller allows. */
   | "requeued";
 
+/** Time for the body of a background revalidation. A server that sends single bytes must not hold its slot any longer. */
+const REFRESH_BODY_MS_MAX = 60_000;
+
 export interface CoalescedRequestDeps {
+  readonly time: Time;
   readonly next: SendRequest;
   /** A longer body is not stored and not shared. */
   readonly maxBytes: number;
@@ -42,15 +49,14 @@ export interface CoalescedRequestDeps {
   readonly isOutdated: () => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Sends the request of a subscriber on its own. */
-  readonly requestAgain: (request: OutgoingRequest, sink: ResponseSink, how: RequestAgain) => RequestHandle;
+  readonly requestAgain: (call: SubscribedCall, how: ResendMode) => RequestHandle;
   /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
   readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
   /** Called when no further request may join. */
   readonly onJoinClosed: () => void;
   /** Called when the leader has left. `leader` is the follower that leads now, if there is one. */
   readonly onLeaderLeft: (leader: OutgoingRequest | undefined) => void;
-  /** Called when the request has ended, with a complete response or an error. */
-  readonly onOver: (status: number | undefined, error: unknown) => void;
+  readonly onOver: (end: CallEnd) => void;
 }
 
 /**
@@ -69,6 +75,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   readonly #request: OutgoingRequest;
   readonly #revalidation: Revalidation | undefined;
   #leader: Subscriber | undefined;
+  /** True when a follower has become the leader: the request has the bounds of another caller. */
+  #isPromoted = false;
   readonly #followers = new Set<Subscriber>();
   #handle: RequestHandle | undefined;
   #head: ResponseHead | undefined;
@@ -79,8 +87,12 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   /** True when the response is not needed any more: the rest of its body is read only to keep the connection. */
   #isDiscarding = false;
   #isOver = false;
-  /** True for a background revalidation, which continues without subscribers. */
+  /** True for a background revalidation. */
   readonly #isBackground: boolean;
+  /** True while a background revalidation may continue without subscribers. */
+  #needsNoSubscriber: boolean;
+  /** Bounds a body that no subscriber waits for: `bodyTimeoutMs` bounds only the time between two chunks. */
+  #bodyTimer: Timer | undefined;
 
   constructor(
     deps: CoalescedRequestDeps,
@@ -92,6 +104,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#request = request;
     this.#revalidation = revalidation;
     this.#isBackground = isBackground;
+    this.#needsNoSubscriber = isBackground;
   }
 
   begin(): void {
@@ -100,9 +113,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#handle = this.#deps.next(this.#request, this);
   }
 
-  /** @param request as the caller sent it, without the conditions of a revalidation */
-  addLeader(request: OutgoingRequest, sink: ResponseSink): RequestHandle {
-    this.#leader = new Subscriber(this, request, sink, this.#revalidation?.rules);
+  addLeader(call: SubscribedCall): RequestHandle {
+    this.#leader = new Subscriber(this, call);
     return this.#leader;
   }
 
@@ -125,12 +137,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return maxWaitMs === own.maxWaitMs && (own.deadlineMs === undefined || own.deadlineMs === deadlineMs);
   }
 
-  /**
-   * Adds a caller that gets the response when it is complete.
-   * @param rules how this caller may use the stored response, if there is one
-   */
-  addFollower(request: OutgoingRequest, sink: ResponseSink, rules: FallbackRules | undefined): RequestHandle {
-    const follower = new Subscriber(this, request, sink, rules);
+  /** Adds a caller that gets the response when it is complete. */
+  addFollower(call: SubscribedCall): RequestHandle {
+    const follower = new Subscriber(this, call);
     this.#followers.add(follower);
     return follower;
   }
@@ -140,9 +149,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     const isLeader = subscriber === this.#leader;
     if (isLeader) this.#leader = undefined;
     this.#followers.delete(subscriber);
-    if (this.#head === undefined) this.#leader ??= this.#nextLeader();
+    if (this.#head === undefined) this.#leader ??= this.#promoted();
     if (isLeader && (this.#leader ?? this.#followers.size > 0)) this.#deps.onLeaderLeft(this.#leader?.request);
-    if (this.#leader !== undefined || this.#followers.size > 0 || this.#isBackground) this.updateBackpressure();
+    if (this.#hasSubscribers || this.#needsNoSubscriber) this.updateBackpressure();
     else this.abort(reason);
   }
 
@@ -154,9 +163,13 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   abort(reason: unknown): void {
+    this.#abort(reason ?? new errors.RequestAbortedError(), true);
+  }
+
+  #abort(error: unknown, isAborted = false): void {
     if (this.#isOver) return;
-    this.#handle?.abort(reason);
-    this.#end(reason ?? new errors.RequestAbortedError());
+    this.#handle?.abort(error);
+    this.#end(error, isAborted);
   }
 
   interim(head: ResponseHead): void {
@@ -172,7 +185,9 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
     // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
-    if (this.#chunks === undefined) this.#releaseFollowers("unshared");
+    if (this.#chunks === undefined) this.#releaseFollowers(() => "unshared");
+    if (this.#needsNoSubscriber)
+      this.#bodyTimer = this.#deps.time.setTimer(REFRESH_BODY_MS_MAX, () => this.#onRefreshTimeout());
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
       if (this.#chunks === undefined) this.#discardBody();
@@ -189,7 +204,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   data(chunk: Buffer): void {
     this.#bytes += chunk.length;
     if (this.#isDiscarding) {
-      if (this.#bytes > DISCARDED_BYTES_MAX) this.abort(undefined);
+      if (this.#bytes > DISCARDED_BYTES_MAX) this.#abortBody();
       return;
     }
     // A copy, because the leader may change or transfer the bytes.
@@ -199,8 +214,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     // Too long to store: from here on it is for the leader alone.
     this.#chunks = undefined;
     if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
-    this.#releaseFollowers("unshared");
-    if (this.#leader === undefined) this.abort(undefined);
+    this.#releaseFollowers(() => "unshared");
+    if (this.#leader === undefined) this.#abortBody();
     else this.updateBackpressure();
   }
 
@@ -230,9 +245,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       this.#end(error);
       return;
     }
-    const leader = this.#leader;
     // A host that cannot be reached fails for all callers. A refusal, an abort or a broken body concerns this request only.
     const failsForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
+    // A follower that leads now was not refused by its own bounds.
+    if (this.#isPromoted && this.#head === undefined && !failsForAll) this.#demoteLeader();
+    const leader = this.#leader;
     if (failsForAll) {
       const followers = [...this.#followers];
       this.#end(error);
@@ -241,7 +258,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
         sink.failed(error);
       }
     } else {
-      this.#releaseFollowers("shared");
+      // A caller that may wait as long is probably refused too. If they all shared a request again, then N callers would
+      // be sent again N times.
+      const { maxWaitMs } = this.#request.call;
+      const isRefusal = this.#head === undefined;
+      this.#releaseFollowers(({ call }) => (isRefusal && call.maxWaitMs === maxWaitMs ? "unshared" : "shared"));
       this.#end(error);
     }
     leader?.sink.failed(error);
@@ -249,7 +270,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   upgraded(head: ResponseHead, socket: Duplex): void {
     const leader = this.#leader;
-    this.#releaseFollowers("unshared");
+    this.#releaseFollowers(() => "unshared");
     this.#end();
     leader?.sink.upgraded(head, socket);
   }
@@ -264,10 +285,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
         return this.#discardBody();
       }
       // The 304 confirms nothing that can be served. Without conditions the server cannot answer with another one.
-      const leader = this.#leader;
-      this.#leader = undefined;
-      if (leader !== undefined) this.#followers.add(leader);
-      this.#releaseFollowers("unconditional");
+      this.#demoteLeader();
+      this.#releaseFollowers(() => "unconditional");
       return this.#discardBody();
     }
     const isServerError = status >= 500 || status === 429;
@@ -287,7 +306,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       if (isSameRules(rules, subscriber.rules)) continue;
       if (subscriber === this.#leader) this.#leader = undefined;
       this.#followers.delete(subscriber);
-      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "shared"));
+      subscriber.switchTo(this.#deps.requestAgain(subscriber, "shared"));
     }
     this.#serve(cacheStatus, served);
   }
@@ -305,14 +324,30 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   #discardBody(): true {
     this.#isDiscarding = true;
+    this.#bodyTimer?.cancel();
+    this.#bodyTimer = this.#deps.time.setTimer(DISCARDED_MS_MAX, () => this.#abortBody());
     this.#deps.onJoinClosed();
     return true;
   }
 
+  /** No caller gets the rest of the body. */
+  #abortBody(): void {
+    this.#abort(new errors.RequestAbortedError());
+  }
+
+  #onRefreshTimeout(): void {
+    this.#needsNoSubscriber = false;
+    if (this.#hasSubscribers) return;
+    const { host } = this.#request;
+    this.#abort(
+      new errors.BodyTimeoutError(`the refresh of a response of ${host} took longer than ${REFRESH_BODY_MS_MAX} ms`),
+    );
+  }
+
   /** Sends the request of each follower on its own. */
-  #releaseFollowers(how: RequestAgain): void {
+  #releaseFollowers(howFor: (request: OutgoingRequest) => ResendMode): void {
     this.#deps.onJoinClosed();
-    this.#handOverFollowers(follower => this.#deps.requestAgain(follower.request, follower.sink, how));
+    this.#handOverFollowers(follower => this.#deps.requestAgain(follower, howFor(follower.request)));
   }
 
   /**
@@ -323,7 +358,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     for (const subscriber of this.#subscribers()) {
       if (this.mayJoin(subscriber.request)) continue;
       this.leave(subscriber, undefined);
-      subscriber.switchTo(this.#deps.requestAgain(subscriber.request, subscriber.sink, "requeued"));
+      subscriber.switchTo(this.#deps.requestAgain(subscriber, "requeued"));
     }
   }
 
@@ -333,24 +368,38 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     for (const follower of followers) follower.switchTo(handOver(follower));
   }
 
+  get #hasSubscribers(): boolean {
+    return this.#leader !== undefined || this.#followers.size > 0;
+  }
+
   #subscribers(): readonly Subscriber[] {
     return this.#leader === undefined ? [...this.#followers] : [this.#leader, ...this.#followers];
   }
 
-  #nextLeader(): Subscriber | undefined {
+  #promoted(): Subscriber | undefined {
     for (const follower of this.#followers) {
       this.#followers.delete(follower);
+      this.#isPromoted = true;
       return follower;
     }
     return undefined;
   }
 
-  #end(error?: unknown): void {
+  /** Before the response has begun, the leader can be sent on its own, as the followers can. */
+  #demoteLeader(): void {
+    const followers = this.#subscribers();
+    this.#leader = undefined;
+    this.#followers.clear();
+    for (const follower of followers) this.#followers.add(follower);
+  }
+
+  #end(error?: unknown, isAborted = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#bodyTimer?.cancel();
     this.#leader = undefined;
     this.#followers.clear();
     this.#deps.onJoinClosed();
-    this.#deps.onOver(this.#head?.status, error);
+    this.#deps.onOver({ status: this.#head?.status, error, isAborted });
   }
 }

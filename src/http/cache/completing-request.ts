@@ -1,5 +1,6 @@
 import { type ContentRange, parseContentRange, strongTag } from "../../core/cache/byte-range.ts";
 import { freshened } from "../../core/cache/stored-fields.ts";
+import type { Time } from "../../time/time.ts";
 import { joinedHeader, withHeaders } from "../headers.ts";
 import { ResendingRequest } from "../stages/resending-request.ts";
 import type { OutgoingRequest, ResponseHead, ResponseSink, SendRequest } from "../stages/stage.ts";
@@ -19,12 +20,12 @@ interface Beginning {
  * that is passed on is complete. If the stored response is not such a beginning, or a request asks for a range itself, the
  * request is passed on unchanged.
  */
-export function completing(found: FoundResponse, next: SendRequest): SendRequest {
+export function completing(found: FoundResponse, time: Time, next: SendRequest): SendRequest {
   const beginning = beginningOf(found);
   if (beginning === undefined) return next;
   return (request, sink) =>
     joinedHeader(request.headers, "range") === undefined
-      ? new CompletingRequest(next, request, sink, beginning)
+      ? new CompletingRequest(time, next, request, sink, beginning)
       : next(request, sink);
 }
 
@@ -43,8 +44,8 @@ class CompletingRequest extends ResendingRequest {
   /** True when the request was sent again, for all bytes. */
   #isForAllBytes = false;
 
-  constructor(next: SendRequest, request: OutgoingRequest, sink: ResponseSink, beginning: Beginning) {
-    super(next, sink);
+  constructor(time: Time, next: SendRequest, request: OutgoingRequest, sink: ResponseSink, beginning: Beginning) {
+    super(time, next, sink);
     this.#request = request;
     this.#beginning = beginning;
     const fields = { range: `bytes=${beginning.range.end}-`, "if-range": beginning.tag };

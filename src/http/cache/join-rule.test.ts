@@ -262,3 +262,25 @@ test("after the time of stale-if-error, a call gets no stale response that the c
   held[2]?.end("new");
   assert.equal(await late, "200 new");
 });
+
+test("a call that joined one with force-cache is sent again with its own cache mode", async t => {
+  const { held, server, hub, arrived } = await heldServer(t);
+  const get = async (init: Parameters<typeof hub.fetch>[1]) => (await hub.fetch(server.origin, init)).text();
+  const forced = hub.fetch(server.origin, { cache: "force-cache" });
+  await arrived(1);
+  const plain = get({});
+  await until(() => hub.snapshot().calls === 2);
+  // Stored meanwhile: a stale response that a call with force-cache accepts, and any other must revalidate.
+  const storing = get({ headers: { "x-other": "1" } });
+  await arrived(2);
+  held[1]?.writeHead(200, { "cache-control": "max-age=0", etag: '"1"' }).end("version 1");
+  assert.equal(await storing, "version 1");
+  held[0]?.writeHead(200, { "cache-control": "max-age=0", etag: '"1"', "content-length": "9" }).write("vers");
+  const broken = assert.rejects((await forced).text());
+  held[0]?.destroy();
+  await broken;
+  await arrived(3);
+  assert.equal(server.requests[2]?.headers["if-none-match"], '"1"');
+  held[2]?.writeHead(200, { "cache-control": "max-age=0", etag: '"2"' }).end("version 2");
+  assert.equal(await plain, "version 2");
+});

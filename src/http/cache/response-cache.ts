@@ -72,18 +72,22 @@ export class ResponseCache {
     this.#next = next;
   }
 
-  /** Serves a stored response, or sends the request. `control` is its parsed Cache-Control. */
-  send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): RequestHandle {
+  /**
+   * Serves a stored response, or sends the request. `control` is its parsed Cache-Control.
+   * @param mayShare whether it may join an identical request or be joined
+   */
+  send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink, mayShare = true): RequestHandle {
     const found = control.ignoresStored ? undefined : this.#stored.find(request);
-    if (found === undefined) return this.#forward(request, control, sink, NOTHING_STORED);
-    if (!hasRequestedBytes(request, found)) return this.#forward(request, control, sink, { part: found });
+    if (found === undefined) return this.#forward(request, control, sink, NOTHING_STORED, mayShare);
+    if (!hasRequestedBytes(request, found)) return this.#forward(request, control, sink, { part: found }, mayShare);
     const verdict = decideReuse(this.#stored.factsOf(found), control, this.#time.wallMs());
     if (verdict.kind === "revalidate") {
-      return this.#forward(request, control, sink, { revalidation: this.#revalidationOf(request, found, verdict) });
+      const revalidation = this.#revalidationOf(request, found, verdict);
+      return this.#forward(request, control, sink, { revalidation }, mayShare);
     }
     const body = found.body();
     // Another process has evicted it since it was found.
-    if (body === undefined) return this.#forward(request, control, sink, NOTHING_STORED);
+    if (body === undefined) return this.#forward(request, control, sink, NOTHING_STORED, mayShare);
     const isFresh = verdict.kind === "fresh";
     if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached)
       this.#revalidateInBackground(request, control, found);
@@ -114,18 +118,27 @@ export class ResponseCache {
     );
   }
 
-  #forward(request: OutgoingRequest, control: RequestControl, sink: ResponseSink, known: UsableStored): RequestHandle {
+  #forward(
+    request: OutgoingRequest,
+    control: RequestControl,
+    sink: ResponseSink,
+    known: UsableStored,
+    mayShare: boolean,
+  ): RequestHandle {
     if (control.onlyIfCached) return deliverNotCached(request, sink);
-    // The response to a HEAD has no body that could be stored for a GET.
-    if (request.method !== "GET") return this.#next(request, sink);
+    // The response to a HEAD has no body that could be stored for a GET. It may confirm a stored one.
+    const isHead = request.method === "HEAD";
+    if (isHead && known.revalidation === undefined) return this.#next(request, sink);
     const key = coalescingKey(request, this.#callerIdentity());
-    const pending = this.#coalesced.get(key);
+    if (isHead) return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
+    const pending = mayShare ? this.#coalesced.get(key) : undefined;
     if (pending === undefined || pending.isOutdated || control.noCache || control.ignoresStored) {
-      return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: !this.#unshareableKeys.has(key) });
+      const mayBeJoined = mayShare && !this.#unshareableKeys.has(key);
+      return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined });
     }
     // A request that may not wait as long as the pending one is sent on its own, so that it is refused in time.
     return pending.mayJoin(request)
-      ? pending.addFollower(request, sink, known.revalidation?.rules)
+      ? pending.addFollower({ request, control, sink, rules: known.revalidation?.rules })
       : this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
   }
 
@@ -137,7 +150,7 @@ export class ResponseCache {
     joining: Joining,
   ): RequestHandle {
     const coalesced = this.#createCoalesced(request, control, known, joining);
-    const handle = coalesced.addLeader(request, sink);
+    const handle = coalesced.addLeader({ request, control, sink, rules: known.revalidation?.rules });
     coalesced.begin();
     return handle;
   }
@@ -174,21 +187,22 @@ export class ResponseCache {
     const sent = revalidation?.conditional ?? withOwnRecord(request);
     const coalesced = new CoalescedRequest(
       {
-        next: part === undefined ? this.#next : completing(part, this.#next),
+        time: this.#time,
+        next: part === undefined ? this.#next : completing(part, this.#time, this.#next),
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
         store: (head, chunks) =>
           this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs, invalidations)),
         isOutdated: () => this.#stored.isInvalidatedSince(request, invalidations),
-        requestAgain: (follower, sink, how) => {
-          const forwarded =
-            how === "requeued" ? this.#asRetry(follower) : this.#withRemainingWait(follower, sent.record);
-          if (how === "unconditional") return this.#forward(forwarded, control, sink, NOTHING_STORED);
-          return how === "unshared"
-            ? this.#startCoalesced(forwarded, control, sink, NOTHING_STORED, { key, mayBeJoined: false })
-            : this.send(forwarded, control, sink);
+        requestAgain: (call, how) => {
+          const again =
+            how === "requeued" ? this.#asRetry(call.request) : this.#withRemainingWait(call.request, sent.record);
+          return how === "unconditional"
+            ? this.#forward(again, call.control, call.sink, NOTHING_STORED, true)
+            : this.send(again, call.control, call.sink, how !== "unshared");
         },
         onShareable: (isShareable, head) => {
+          if (request.method === "HEAD") return;
           this.#markShareable(key, isShareable);
           const mayHaveStored = revalidation !== undefined || part !== undefined || control.ignoresStored;
           if (!isShareable && mayHaveStored) this.#stored.supersede(sent, head);
@@ -197,9 +211,9 @@ export class ResponseCache {
           if (mayBeJoined && this.#coalesced.get(key) === coalesced) this.#coalesced.delete(key);
         },
         onLeaderLeft: leader => sent.record.handOver(leader?.record, this.#time.monotonicUs()),
-        onOver: (status, error) => {
+        onOver: end => {
           this.#activeRequests.delete(coalesced);
-          onBackgroundEnd?.({ status, error, isAborted: false });
+          onBackgroundEnd?.(end);
         },
       },
       sent,

@@ -1,3 +1,4 @@
+import type { RequestControl } from "../../core/cache/cache-control.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink } from "../stages/stage.ts";
 import type { FallbackRules } from "./revalidation.ts";
 
@@ -7,25 +8,32 @@ export interface SubscribedRequest {
   updateBackpressure(): void;
 }
 
-/** A caller that waits for the response of a coalesced request. */
-export class Subscriber implements RequestHandle {
+/** What one caller of a coalesced request has sent. */
+export interface SubscribedCall {
+  /** As the caller sent it, without the conditions of a revalidation. */
   readonly request: OutgoingRequest;
+  /** Its Cache-Control and cache mode; identical requests may differ in the mode. */
+  readonly control: RequestControl;
   readonly sink: ResponseSink;
   /** Whether the stored response may be served to this caller without confirmation; undefined without one. */
+  readonly rules: FallbackRules | undefined;
+}
+
+/** A caller that waits for the response of a coalesced request. */
+export class Subscriber implements RequestHandle, SubscribedCall {
+  readonly request: OutgoingRequest;
+  readonly control: RequestControl;
+  readonly sink: ResponseSink;
   readonly rules: FallbackRules | undefined;
   isPaused = false;
   #coalesced: SubscribedRequest | undefined;
   /** Controls its own request or reply, once it has left the coalesced request. */
   #ownHandle: RequestHandle | undefined;
 
-  constructor(
-    coalesced: SubscribedRequest,
-    request: OutgoingRequest,
-    sink: ResponseSink,
-    rules: FallbackRules | undefined,
-  ) {
+  constructor(coalesced: SubscribedRequest, { request, control, sink, rules }: SubscribedCall) {
     this.#coalesced = coalesced;
     this.request = request;
+    this.control = control;
     this.sink = sink;
     this.rules = rules;
   }

@@ -242,7 +242,10 @@ for (const role of ["landing", "artifact"] as const)
       const get = async (path: string) => (await hub.fetch(`${server.origin}${path}`, { role })).arrayBuffer();
       if (isRequestedByCaller) await get("/robots.txt");
       const sent = [get("/1"), get("/2")];
-      await until(() => server.requests.length === 2 && hub.snapshot().waiting === 1);
+      // The caller's own request for robots.txt counts, so both pages wait.
+      await until(() => hub.snapshot().waiting === (isRequestedByCaller ? 2 : 1));
+      await time.advance(11_000);
+      await Promise.race(sent);
       await time.advance(11_000);
       await Promise.all(sent);
       assert.equal(server.requests.length, 3);
@@ -323,4 +326,12 @@ test("all partitions of a host keep its delay together", () => {
   const partition = routed.routeByName(partitionName("a.example", "tenant"), "landing");
   assert.deepEqual(partition?.above, routed.route("a.example", "landing").above);
   assert.equal(partition?.above[0]?.name, "a.example");
+});
+
+test("a delay applies from the next reload on, so that it counts what was sent before", () => {
+  const delays = new CrawlDelays();
+  const before = delays.applyTo(limitPoliciesFrom({}, "test"));
+  delays.set("a.example", 2);
+  assert.deepEqual(before.route("a.example", "landing").above, []);
+  assert.deepEqual([before.isNamed("a.example"), delays.applyTo(before).isNamed("a.example")], [false, true]);
 });

@@ -31,9 +31,10 @@ export class CrawlDelays {
 
   /** The limits of a policy, with the delays above them. Delays that are set later apply after the next reload. */
   applyTo(limits: LimitPolicies): LimitPolicies {
+    const totals = new Map(this.#totals);
     const delayed = (route: Route, role: Role): Route => {
       const host = commonName(route.name);
-      const total = role === "metadata" || isServiceName(host) ? undefined : this.#totals.get(host);
+      const total = role === "metadata" || isServiceName(host) ? undefined : totals.get(host);
       return total === undefined || route.above.length > 0 ? route : { ...route, above: [total] };
     };
     return {
@@ -43,6 +44,8 @@ export class CrawlDelays {
       serviceRoute: (...request) => limits.serviceRoute(...request),
       hasPaths: host => limits.hasPaths(host),
       placesOf: (name, role) => limits.placesOf(name, role),
+      namedPlaces: () => limits.namedPlaces(),
+      isNamed: host => totals.has(host) || limits.isNamed(host),
       routeByName: (name, role) => {
         const route = limits.routeByName(name, role);
         return route && delayed(route, role);

@@ -12,6 +12,7 @@ export interface KeptRobotsFile extends RobotsFile {
 
 /** The robots.txt of each origin, so that other processes and later runs need not request it again. */
 export interface KeptRobots {
+  /** Undefined if there is none, or if that is not known at once: then robots.txt is requested again. */
   find(origin: string): Promise<KeptRobotsFile | undefined>;
   /** Replaces the robots.txt of the origin. */
   save(origin: string, file: RobotsFile): Promise<void>;

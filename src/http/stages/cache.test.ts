@@ -15,6 +15,7 @@ import {
 } from "../../../test/http/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import type { CallOptions } from "../call-options.ts";
 
 async function world(t: Parameters<typeof serve>[0], handler: Handler, options: TestHubOptions = {}) {
   const time = new FakeTime();
@@ -249,6 +250,73 @@ test("a HEAD within stale-while-revalidate refreshes the stored body with a GET"
   assert.equal(server.requests[1]?.method, "GET");
   assert.equal((await get()).text, "body 2");
   assert.equal(server.requests.length, 2);
+});
+
+/** What a HEAD gets for a stored response that is stale, and what the server got. */
+async function headOfStale(t: Parameters<typeof serve>[0], control: string, later: Handler, call: CallOptions = {}) {
+  const stored = await world(t, (request, response, number) => {
+    if (number === 1) response.writeHead(200, { "cache-control": control, etag: '"one"' }).end("stored");
+    else later(request, response, number);
+  });
+  await stored.get();
+  await stored.time.advance(2000);
+  const head = async () => {
+    const { status, text, headers } = await stored.get("/", { method: "HEAD", ...call });
+    return [status, text, headers.get("cache-status")];
+  };
+  return { ...stored, head };
+}
+
+const STALE = [200, "", "docstokg; hit; detail=stale"];
+
+for (const [what, { handler }] of Object.entries(trouble))
+  test(`a HEAD gets the head of a stored response by stale-if-error when ${what}`, async t => {
+    const { head, server, verdicts } = await headOfStale(t, "max-age=1, stale-if-error=600", handler);
+    assert.deepEqual(await head(), STALE);
+    assert.equal(server.requests[1]?.method, "HEAD");
+    assert.deepEqual(verdicts(), ["miss", "stale"]);
+  });
+
+test("a HEAD gets the head of a stored response while the circuit is open, without a request", async t => {
+  const { head, hub, server } = await headOfStale(t, "max-age=1, stale-if-error=600", () => undefined);
+  hub.breakers.open("127.0.0.1", { seconds: 600 });
+  assert.deepEqual(await head(), STALE);
+  assert.equal(server.requests.length, 1);
+});
+
+for (const [control, expected] of [
+  ["max-age=1", STALE],
+  ["max-age=1, must-revalidate", [504, "", "docstokg; fwd=stale; detail=disconnected"]],
+] as const)
+  test(`a HEAD with staleOnDisconnect gets a ${expected[0]} for a stored response with ${control}`, async t => {
+    const cut: Handler = request => request.socket.resetAndDestroy();
+    const { head } = await headOfStale(t, control, cut, { staleOnDisconnect: true });
+    assert.deepEqual(await head(), expected);
+  });
+
+test("a HEAD revalidates a stored response, whose body is then served again", async t => {
+  const { head, get, server, verdicts } = await headOfStale(t, "max-age=1", (request, response) => {
+    if (request.headers["if-none-match"] === '"one"') response.writeHead(304, { "cache-control": "max-age=60" }).end();
+  });
+  assert.deepEqual(await head(), [200, "", "docstokg; fwd=stale; fwd-status=304"]);
+  assert.equal((await get()).text, "stored");
+  assert.equal(server.requests.length, 2);
+  assert.deepEqual(verdicts(), ["miss", "revalidated", "hit"]);
+});
+
+test("the response to a HEAD neither replaces nor removes the stored one, and GETs are still sent as one", async t => {
+  const { head, get, server } = await headOfStale(t, "max-age=1", (request, response) => {
+    response.setHeader("etag", '"one"');
+    if (request.method === "HEAD") response.setHeader("cache-control", "no-store").end();
+    else response.writeHead(304).end();
+  });
+  assert.equal((await head())[0], 200);
+  const gets = await Promise.all([get(), get()]);
+  assert.deepEqual(
+    gets.map(({ text }) => text),
+    ["stored", "stored"],
+  );
+  assert.equal(server.requests.length, 3);
 });
 
 test("offline never uses the network without a cache either", async t => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
-import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { assertNothingLeft, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { FakeWire } from "../../../test/http/wires.ts";
 import { RedirectError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -172,6 +172,35 @@ test("a redirect with an endless body is followed", async t => {
   const hub = await hubFor(t, { limits: { global: { max_inflight: 1 } } });
   const { body } = await hub.request(`${server.origin}/start`, { maxRedirections: 2 });
   assert.equal(await body.text(), "there");
+});
+
+test("the next hop is sent after 1 s when the body of the redirect does not end", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (request, response) => {
+    if (request.url === "/start") response.writeHead(302, { location: "/end", "content-length": "10" }).write("x");
+    else response.end("there");
+  });
+  const hub = await hubFor(t, { time, limits: { global: { max_inflight: 1 } } });
+  const answer = hub.request(`${server.origin}/start`, { maxRedirections: 2 });
+  await until(() => time.nextTimerMs === 1000);
+  await time.advance(999);
+  assert.equal(server.requests.length, 1);
+  await time.advance(1);
+  assert.equal(await (await answer).body.text(), "there");
+  assertNothingLeft(hub, time);
+});
+
+test("a call is aborted while the body of a redirect does not end, and nothing is left", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => void response.writeHead(302, { location: "/end" }).write("x"));
+  const hub = await hubFor(t, { time });
+  const controller = new AbortController();
+  const answer = hub.request(server.origin, { maxRedirections: 2, signal: controller.signal });
+  await until(() => time.nextTimerMs === 1000);
+  controller.abort(new Error("enough"));
+  await assert.rejects(answer, /enough/);
+  await until(() => hub.snapshot().inFlight === 0);
+  assertNothingLeft(hub, time);
 });
 
 test("a hop waits in the queue of its own host, and can be aborted there", async t => {

@@ -1,4 +1,5 @@
 import { RedirectError } from "../../errors.ts";
+import type { Time } from "../../time/time.ts";
 import { fieldLine, withoutHeaders } from "../headers.ts";
 import { decideRedirect, redirectChainProblem, requestUrl } from "./redirect-hop.ts";
 import { isReplayableBody, ResendingRequest } from "./resending-request.ts";
@@ -11,10 +12,10 @@ export type HostOf = (origin: string) => string;
  * Follows redirects for calls with `maxRedirections`; fetch follows them itself. Each hop is a separate request that
  * uses the limits of its own host. Credentials are not sent to another origin.
  */
-export function redirectStage(hostOf: HostOf, next: SendRequest): SendRequest {
+export function redirectStage(hostOf: HostOf, time: Time, next: SendRequest): SendRequest {
   return (request, sink) => {
     const { maxRedirections = 0 } = request.call;
-    return maxRedirections > 0 ? new RedirectingRequest(hostOf, next, request, sink) : next(request, sink);
+    return maxRedirections > 0 ? new RedirectingRequest(hostOf, time, next, request, sink) : next(request, sink);
   };
 }
 
@@ -24,8 +25,8 @@ class RedirectingRequest extends ResendingRequest {
   #request: OutgoingRequest;
   #hop: OutgoingRequest | undefined;
 
-  constructor(hostOf: HostOf, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
-    super(next, sink);
+  constructor(hostOf: HostOf, time: Time, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
+    super(time, next, sink);
     this.#hostOf = hostOf;
     this.#request = request;
     this.#visited = [hopKey(request)];

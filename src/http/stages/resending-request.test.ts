@@ -113,6 +113,24 @@ test("a withheld body may break off: the retry or the redirect hop is still sent
   assert.equal(only(events, "http_retry").length, 2);
 });
 
+test("a withheld body that does not end holds its slot for 1 s only, and the retry is sent at its time", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response, number) => {
+    if (number === 1) response.writeHead(429, { "retry-after": "60" }).write("x");
+    else response.end("later");
+  });
+  const hub = await hubFor(t, { time, random: () => 0, cache: false });
+  const events = recordEvents(hub);
+  const answer = hub.request(server.origin);
+  await until(() => only(events, "http_retry").length === 1);
+  assert.equal(hub.snapshot().inFlight, 1);
+  await time.advance(1000);
+  await until(() => hub.snapshot().inFlight === 0);
+  await time.advance(59_000);
+  assert.equal(await (await answer).body.text(), "later");
+  assertNothingLeft(hub, time);
+});
+
 /** One request in 5 s, and retries that must not wait for the next one. */
 const REFUSED_RETRY = {
   random: () => 0,

@@ -1,9 +1,11 @@
 import type { Duplex } from "node:stream";
 import type { Outcome } from "../../core/breaker/classify.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { Time, Timer } from "../../time/time.ts";
 import type { CallRecord } from "../call-record.ts";
 import {
   DISCARDED_BYTES_MAX,
+  DISCARDED_MS_MAX,
   type OutgoingRequest,
   type RequestHandle,
   type ResponseHead,
@@ -32,6 +34,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected readonly sink: ResponseSink;
   /** True when the call was aborted or has failed: no response is delivered any more. */
   protected isOver = false;
+  readonly #time: Time;
   readonly #next: SendRequest;
   #handle: RequestHandle | undefined;
   /** The record of the request that was dispatched last. */
@@ -45,8 +48,11 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   #completeWithheld: WithheldResponse | undefined;
   /** The withheld response while it arrives; undefined once it is too long to keep. */
   #arrivingWithheld: ArrivingResponse | undefined;
+  /** Ends the withheld response when its body takes too long. */
+  #withheldTimer: Timer | undefined;
 
-  constructor(next: SendRequest, sink: ResponseSink) {
+  constructor(time: Time, next: SendRequest, sink: ResponseSink) {
+    this.#time = time;
     this.#next = next;
     this.sink = sink;
   }
@@ -55,12 +61,13 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
   protected abstract withholds(head: ResponseHead): boolean;
   /** True when the failure is withheld, because another request follows. */
   protected abstract withholdsFailure(error: unknown): boolean;
-  /** The withheld response has ended, failed, or is too long to be read. */
+  /** The withheld response has ended or failed, or its body is too long or takes too long. */
   protected abstract onWithheldEnd(): void;
 
   /** Sends a request in place of the previous one. */
   protected dispatch(request: OutgoingRequest): void {
     if (this.#withheldBytes !== undefined) this.#handle?.abort(undefined);
+    this.#withheldTimer?.cancel();
     this.#withheldBytes = undefined;
     this.#record = request.record;
     // A later request is sent from the context of a timer or of an earlier response.
@@ -104,6 +111,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
 
   abort(reason: unknown): void {
     this.isOver = true;
+    this.#withheldTimer?.cancel();
     this.#handle?.abort(reason);
   }
 
@@ -121,6 +129,7 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     this.#withheldBytes = 0;
     this.#completeWithheld = undefined;
     this.#arrivingWithheld = { head, chunks: [], outcome, retryAfterMs };
+    if (!this.isOver) this.#withheldTimer = this.#time.setTimer(DISCARDED_MS_MAX, () => this.#cutWithheld());
     if (this.#isPaused) this.#handle?.resume();
   }
 
@@ -131,9 +140,17 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
     }
     this.#withheldBytes += chunk.length;
     this.#arrivingWithheld?.chunks.push(chunk);
-    if (this.#withheldBytes <= DISCARDED_BYTES_MAX) return;
+    if (this.#withheldBytes > DISCARDED_BYTES_MAX) this.#cutWithheld();
+  }
+
+  #cutWithheld(): void {
     this.#arrivingWithheld = undefined;
     this.#handle?.abort(undefined);
+    this.#endWithheld();
+  }
+
+  #endWithheld(): void {
+    this.#withheldTimer?.cancel();
     this.onWithheldEnd();
   }
 
@@ -143,11 +160,11 @@ export abstract class ResendingRequest implements RequestHandle, ResponseSink {
       return;
     }
     this.#completeWithheld = this.#arrivingWithheld && { ...this.#arrivingWithheld, trailers, rawTrailers };
-    this.onWithheldEnd();
+    this.#endWithheld();
   }
 
   failed(error: unknown): void {
-    if (this.#withheldBytes !== undefined) this.onWithheldEnd();
+    if (this.#withheldBytes !== undefined) this.#endWithheld();
     else if (this.#isDelivered || !this.withholdsFailure(error)) this.sink.failed(error);
   }
 

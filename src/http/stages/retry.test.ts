@@ -3,7 +3,16 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
-import { heldServer, hubFor, ONE_A_SECOND, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import {
+  assertNothingLeft,
+  heldServer,
+  hubFor,
+  ONE_A_SECOND,
+  only,
+  recordEvents,
+  serve,
+  until,
+} from "../../../test/http/kit.ts";
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -399,4 +408,18 @@ test("in any sequence of calls and failures the attempts stay within 1.2 times t
     }),
     { numRuns: 200 },
   );
+});
+
+test("a call that is aborted by a listener of its http_retry event sends nothing more", async t => {
+  const time = new FakeTime();
+  const server = await serve(t, (_, response) => response.writeHead(500).end());
+  const hub = await hubFor(t, { time, random: () => 0, retry: { attempts: 3, baseMs: 100 } });
+  const controller = new AbortController();
+  hub.listen(event => {
+    if (event.event_type === "http_retry") controller.abort();
+  });
+  await assert.rejects(hub.request(server.origin, { signal: controller.signal }), { name: "AbortError" });
+  await until(() => hub.snapshot().inFlight === 0);
+  assertNothingLeft(hub, time);
+  assert.equal(server.requests.length, 1);
 });

@@ -39,7 +39,7 @@ class RetryingRequest extends ResendingRequest {
   #failures = 0;
 
   constructor(deps: RetryDeps, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
-    super(next, sink);
+    super(deps.time, next, sink);
     this.#deps = deps;
     this.#request = request;
     this.dispatch(request);
@@ -91,7 +91,8 @@ class RetryingRequest extends ResendingRequest {
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
     this.#request.record.sentMs = undefined;
     this.#deps.telemetry.emitRetry(this.#request, delayMs, status, error);
-    this.#arm(dueUs, nowUs);
+    // A listener of the event may have aborted the call.
+    if (!this.isOver) this.#arm(dueUs, nowUs);
     return true;
   }
 

@@ -94,3 +94,5 @@ export type SendIdentified = (request: OutgoingRequest, sink: ResponseSink, sent
 
 /** Bytes of an unwanted response that are read to keep its connection; a longer one is aborted. */
 export const DISCARDED_BYTES_MAX = 65_536;
+/** Time for the body of an unwanted response in ms; a slower one is aborted. */
+export const DISCARDED_MS_MAX = 1000;

@@ -1,4 +1,5 @@
 import { BlankNodes, ONTOLOGY_NODE } from "./blank-nodes.ts";
+import { ManchesterAnnotations } from "./manchester-annotations.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
   ANNOTATION_PROPERTY,
@@ -41,6 +42,7 @@ const PREDICATES: Readonly<Record<string, string>> = {
 };
 /** Sections and frames whose items are pairs of a property and a value, or atoms of a rule. */
 const PAIRED = new Set(["Annotations", "Facts", "Rule", "HasKey"]);
+const HEADERS = new Set(["", "Ontology", "Import"]);
 /** More than the parts of every item that gives a statement: the longest is property, text, `^^`, datatype. */
 const PARTS_MAX = 5;
 
@@ -58,6 +60,7 @@ export class ManchesterFrames {
   #depth = 0;
   #previous: ManchesterPart | undefined;
   readonly #blanks = new BlankNodes();
+  readonly #annotations = new ManchesterAnnotations();
   axioms = 0;
 
   constructor(onStatement: OnStatement) {
@@ -66,11 +69,11 @@ export class ManchesterFrames {
 
   /** A keyword begins a frame, or a section of the open frame. */
   keyword(name: string, isFrame: boolean): void {
-    // Annotations of an item come before it, without a comma between them: "SubClassOf: Annotations: p v  A".
-    if (!isFrame && name === "Annotations" && this.#count === 0 && this.#section !== "") {
-      this.#start("Annotations of an item");
+    if (name === "Annotations" && this.#isBeforeItem()) {
+      this.#annotations.begin();
       return;
     }
+    this.#annotations.close();
     if (this.#depth > 0) throw new SyntaxProblem(`unexpected ${name}: inside brackets`);
     this.end();
     if (isFrame) {
@@ -85,8 +88,9 @@ export class ManchesterFrames {
     }
   }
 
-  /** One token of the open item, or the comma after it. */
+  /** One token of the open item or of its annotations, or the comma after it. */
   add(part: ManchesterPart): void {
+    if (this.#annotations.takes(part)) return;
     const { type, value } = part;
     if (type === "mark" && value === "," && this.#depth === 0) {
       this.#endItem();
@@ -103,11 +107,18 @@ export class ManchesterFrames {
   }
 
   end(): void {
+    this.#annotations.close();
     if (this.#section !== "" && this.#count === 0) throw new SyntaxProblem(`value missing after "${this.#section}:"`);
     if (this.#frame !== "" && this.#section === "" && this.#count === 0 && this.#frame !== "Ontology") {
       throw new SyntaxProblem(`name missing after "${this.#frame}:"`);
     }
     if (this.#count > 0) this.#endItem();
+  }
+
+  /** Sections, and frames that begin with an item, such as `DisjointClasses`. */
+  #isBeforeItem(): boolean {
+    const hasItems = this.#section !== "" || (!HEADERS.has(this.#frame) && TYPES[this.#frame] === undefined);
+    return this.#count === 0 && hasItems;
   }
 
   #start(section: string): void {
@@ -123,7 +134,7 @@ export class ManchesterFrames {
     const before = this.#previous;
     const isOperand = type === "name" || type === "string";
     const isAfterOperand = before?.type === "name" || before?.type === "string";
-    const isPaired = PAIRED.has(this.#section) || this.#section.startsWith("Annotations") || this.#frame === "Rule";
+    const isPaired = PAIRED.has(this.#section) || this.#frame === "Rule";
     const isHeader = this.#section === "" && this.#frame === "Ontology";
     if (isOperand && isAfterOperand && !isPaired && !isHeader && this.#section !== "") {
       throw new SyntaxProblem(`unexpected ${JSON.stringify(value.slice(0, 80))} after a name`);
@@ -162,7 +173,7 @@ export class ManchesterFrames {
     this.#parts = [];
     this.#count = 0;
     const section = this.#section;
-    if (section === "" || section === "Annotations of an item") return;
+    if (section === "") return;
     this.axioms += 1;
     if (count > parts.length) return;
     if (section === "Annotations" || section === "Facts") this.#emitPair(parts);

@@ -1,5 +1,6 @@
 import { BlankNodes, nodeOf, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import { checkNamespace } from "./limits.ts";
+import { DEFINING_TAGS, HEADER_TEXT_TAGS, NAME_TAGS, TEXT_TAGS, TYPE_TAGS, TYPEDEF_NAME_TAGS } from "./obo-tags.ts";
 import { plainValue, quotedText, unescaped, wordsOf } from "./obo-value.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
@@ -13,11 +14,8 @@ import {
   OWL_DEPRECATED,
   OWL_IMPORTS,
   OWL_ONTOLOGY,
-  OWL_VERSION_INFO,
   RDF_TYPE,
   RDFS,
-  RDFS_LABEL,
-  REPLACED_BY,
   SUB_CLASS_OF,
   SUB_PROPERTY_OF,
   XSD_BOOLEAN,
@@ -69,7 +67,10 @@ export class OboStatements {
   /** @param id the id of the stanza; undefined in the header. */
   clause(id: string | undefined, tag: string, value: string): void {
     if (id === undefined) {
-      if (this.#header !== undefined && this.#header.length < HEADER_CLAUSES_MAX) this.#header.push([tag, value]);
+      // Ignored, it might lack an import or an idspace.
+      if (this.#header?.length === HEADER_CLAUSES_MAX)
+        throw new SyntaxProblem(`header with more than ${HEADER_CLAUSES_MAX} tags`);
+      this.#header?.push([tag, value]);
       return;
     }
     const subject = this.#iri(id);
@@ -78,37 +79,23 @@ export class OboStatements {
       return;
     }
     const text = plainValue(value);
-    switch (tag) {
-      case "name":
-        this.#emitText(subject, RDFS_LABEL, unescaped(text));
-        return;
-      case "is_a":
-        this.#require(tag, text);
-        this.#emitIri(subject, this.#stanza === "Typedef" ? SUB_PROPERTY_OF : SUB_CLASS_OF, this.#iri(firstWord(text)));
-        return;
-      case "instance_of":
-        this.#emitIri(subject, RDF_TYPE, this.#iri(firstWord(text)));
-        return;
-      case "is_obsolete":
-        if (text !== "true" && text !== "false") throw new SyntaxProblem(`is_obsolete is ${text.slice(0, 40)}`);
-        if (text === "true") this.#onStatement(subject, OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
-        return;
-      case "replaced_by":
-        this.#emitIri(subject, REPLACED_BY, this.#iri(firstWord(text)));
-        return;
-      case "relationship":
-        this.#relationship(subject, text);
-        return;
-      case "namespace":
-        this.#emitText(subject, `${OBO_IN_OWL}hasOBONamespace`, text);
-        return;
-      case "xref":
-      case "alt_id":
-        this.#emitText(subject, `${OBO_IN_OWL}${tag === "xref" ? "hasDbXref" : "hasAlternativeId"}`, firstWord(text));
-        return;
-      case "property_value":
-        this.#propertyValue(subject, text);
-    }
+    const isTypedef = this.#stanza === "Typedef";
+    const textProperty = TEXT_TAGS.get(tag);
+    const nameProperty = (isTypedef ? TYPEDEF_NAME_TAGS : NAME_TAGS).get(tag);
+    const type = TYPE_TAGS.get(tag);
+    if (textProperty !== undefined) this.#emitText(subject, textProperty, unescaped(text));
+    else if (nameProperty !== undefined) this.#emitName(subject, nameProperty, text);
+    else if (type !== undefined) {
+      if (isTrue(tag, text)) this.#emitIri(subject, RDF_TYPE, type);
+    } else if (tag === "is_a") {
+      this.#require(tag, text);
+      this.#emitName(subject, isTypedef ? SUB_PROPERTY_OF : SUB_CLASS_OF, text);
+    } else if (tag === "is_obsolete") {
+      if (isTrue(tag, text)) this.#onStatement(subject, OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
+    } else if (tag === "relationship") this.#relationship(subject, text);
+    else if (tag === "xref") this.#emitText(subject, `${OBO_IN_OWL}hasDbXref`, firstWord(text));
+    else if (tag === "alt_id") this.#emitText(subject, `${OBO_IN_OWL}hasAlternativeId`, firstWord(text));
+    else if (tag === "property_value") this.#propertyValue(subject, text);
   }
 
   end(): void {
@@ -135,7 +122,9 @@ export class OboStatements {
     for (const [tag, value] of header) {
       const text = plainValue(value);
       if (text === "") continue;
-      if (tag === "data-version") this.#emitText(subject, OWL_VERSION_INFO, text);
+      const textProperty = HEADER_TEXT_TAGS.get(tag);
+      if (textProperty !== undefined) this.#emitText(subject, textProperty, unescaped(text));
+      else if (DEFINING_TAGS.has(tag)) this.#definition(tag, text);
       else if (tag === "import") this.#emitIri(subject, OWL_IMPORTS, this.#importIri(text));
       else if (tag === "date") this.#emitText(subject, `${DCTERMS}date`, isoDate(text));
       else if (tag === "property_value") this.#propertyValue(subject, text);
@@ -174,6 +163,16 @@ export class OboStatements {
     else this.#emitIri(subject, predicate, this.#iri(value));
   }
 
+  /** `subsetdef: slim "text"`. */
+  #definition(tag: string, value: string): void {
+    const [name, text] = wordsOf(value);
+    const properties = DEFINING_TAGS.get(tag);
+    if (name === undefined || properties === undefined) return;
+    const subject = this.#iri(name);
+    this.#emitIri(subject, SUB_PROPERTY_OF, properties.above);
+    if (text?.startsWith('"')) this.#emitText(subject, properties.text, quotedText(tag, text).text);
+  }
+
   #require(tag: string, text: string): void {
     if (text === "") throw new SyntaxProblem(`empty ${tag}`);
   }
@@ -199,6 +198,11 @@ export class OboStatements {
       : nodeOf(namespace + plain.slice(colon + 1));
   }
 
+  /** @param text the name, and words that are ignored */
+  #emitName(subject: string, predicate: string, text: string): void {
+    if (text !== "") this.#emitIri(subject, predicate, this.#iri(firstWord(text)));
+  }
+
   #emitIri(subject: string, predicate: string, iri: string): void {
     this.#onStatement(subject, predicate, iri, nodeKind(iri), "", "");
   }
@@ -206,6 +210,11 @@ export class OboStatements {
   #emitText(subject: string, predicate: string, text: string): void {
     this.#onStatement(subject, predicate, text, "literal", "", "");
   }
+}
+
+function isTrue(tag: string, text: string): boolean {
+  if (text !== "true" && text !== "false") throw new SyntaxProblem(`${tag} is ${text.slice(0, 40)}`);
+  return text === "true";
 }
 
 function isUrl(text: string): boolean {

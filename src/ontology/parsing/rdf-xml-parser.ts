@@ -19,6 +19,8 @@ const CORE_TERMS = ["RDF", "ID", "about", "parseType", "resource", "nodeID", "da
 const NOT_NODES = new Set([...CORE_TERMS, ...OLD_TERMS, "li"]);
 const NOT_PROPERTIES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description"]);
 const NOT_ATTRIBUTES = new Set([...CORE_TERMS, ...OLD_TERMS, "Description", "li"]);
+/** The attributes that may lack their prefix (section 6.1.4), as in documents from before 2004. */
+const UNPREFIXED = new Set(["ID", "about", "resource", "parseType", "type"]);
 
 interface PropertyAttributes {
   readonly parseType: string | undefined;
@@ -100,7 +102,7 @@ export class RdfXmlParser implements XmlHandler {
     if (name.namespace === "") throw new SyntaxProblem(`element ${name.raw} has no namespace`);
     if (name.namespace === RDF && NOT_NODES.has(name.local)) throw new SyntaxProblem(`${name.raw} is not a node`);
     const frame = this.#push("node", parent);
-    const properties = attributes.filter(attribute => !this.#readContext(frame, attribute));
+    const properties = withPrefix(attributes).filter(attribute => !this.#readContext(frame, attribute));
     let subject: string | undefined;
     const identify = (value: string) => {
       if (subject !== undefined) throw new SyntaxProblem("only one of rdf:about, rdf:ID and rdf:nodeID is permitted");
@@ -167,7 +169,7 @@ export class RdfXmlParser implements XmlHandler {
     let object: string | undefined;
     const described: XmlAttribute[] = [];
     // The base and the language of the element apply to all its attributes, so they are read first.
-    for (const attribute of attributes.filter(candidate => !this.#readContext(frame, candidate))) {
+    for (const attribute of withPrefix(attributes).filter(candidate => !this.#readContext(frame, candidate))) {
       const { name, value } = attribute;
       if (name.namespace === "") continue;
       if (name.namespace !== RDF) described.push(attribute);
@@ -241,6 +243,16 @@ export class RdfXmlParser implements XmlHandler {
     if (frame === undefined) throw new SyntaxProblem("element after the end of the document");
     return frame;
   }
+}
+
+function withPrefix(attributes: readonly XmlAttribute[]): readonly XmlAttribute[] {
+  const isUnprefixed = ({ name }: XmlAttribute) => name.namespace === "" && UNPREFIXED.has(name.local);
+  if (!attributes.some(isUnprefixed)) return attributes;
+  return attributes.map(attribute => {
+    if (!isUnprefixed(attribute)) return attribute;
+    const { raw, local } = attribute.name;
+    return { ...attribute, name: { raw, local, namespace: RDF, iri: RDF + local } };
+  });
 }
 
 function kindOfProperty(parseType: string | undefined, isEmpty: boolean, version: string): FrameKind {

@@ -3,6 +3,7 @@
  * types that are used are declared here, so that programs compile without the types of `pg`.
  */
 import { ConfigError } from "../../errors.ts";
+import { type SqlStatement, StatementGroup } from "./statement-group.ts";
 
 /** A row by the names of its columns. */
 export type SqlRow = Readonly<Record<string, unknown>>;
@@ -20,20 +21,10 @@ export interface Queryable {
   query(text: string, values?: readonly SqlParameter[]): Promise<QueryResult>;
 }
 
-/** A connection whose server keeps statements. */
-export interface PreparingQueryable extends Queryable {
-  /** Like `query`. The server keeps the statement under a name, and does not parse it again on this connection. */
-  prepared(text: string, values: readonly SqlParameter[]): Promise<QueryResult>;
-}
-
 /** One connection. */
 export interface PgClient extends Queryable {
   query(text: string, values?: readonly SqlParameter[]): Promise<QueryResult>;
-  query(statement: {
-    readonly name: string;
-    readonly text: string;
-    readonly values: readonly SqlParameter[];
-  }): Promise<QueryResult>;
+  query(group: StatementGroup): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
   on(event: "end", listener: () => void): unknown;
@@ -69,12 +60,12 @@ interface PgModule {
 export interface PgDriver {
   pool(connections: number): PgPool;
   client(): PgSingleClient;
+  /** Runs statements on a connection in one transaction. Returns the rows of each. See `StatementGroup`. */
+  runGroup(client: PgClient, statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
 }
 
 /** The type number of int8. pg would return these as text; all of ours are far below 2 ** 53. */
 const INT8 = 20;
-/** Names of prepared statements. The texts are those of this program, so there are few. */
-const statementNames = new Map<string, string>();
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A report counts a million rows in less than a second, so a server that needs longer than this is stuck. */
 const QUERY_TIMEOUT_MS = 60_000;
@@ -98,6 +89,7 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
   const { url, schema, idleInTransactionMs, lockTimeoutMs = 0 } = options;
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, queryTimeoutMs = QUERY_TIMEOUT_MS } = options;
   const { Pool, Client, types } = await loadPg();
+  const getTypeParser = (oid: number, format?: string) => (oid === INT8 ? Number : types.getTypeParser(oid, format));
   const config = {
     connectionString: url,
     options:
@@ -107,11 +99,20 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
-    types: {
-      getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : types.getTypeParser(oid, format)),
-    },
+    types: { getTypeParser },
   };
-  return { pool: max => new Pool({ ...config, max }), client: () => new Client(config) };
+  return {
+    pool: max => new Pool({ ...config, max }),
+    client: () => new Client(config),
+    runGroup: (client, statements) =>
+      new Promise((resolve, reject) => {
+        client.query(
+          new StatementGroup(statements, getTypeParser, (error, results = []) =>
+            error === null ? resolve(results) : reject(error),
+          ),
+        );
+      }),
+  };
 }
 
 async function loadPg(): Promise<PgModule> {
@@ -127,21 +128,8 @@ async function loadPg(): Promise<PgModule> {
 }
 
 /** Runs statements on a connection. PostgreSQL stores no NUL characters in text, so they are left out. */
-export function queryableOf(client: PgClient): PreparingQueryable {
-  return {
-    query: (text, values) => client.query(text, values?.map(storable)),
-    prepared: (text, values) => client.query({ name: statementName(text), text, values: values.map(storable) }),
-  };
-}
-
-/** The same for the same text, in all connections. */
-function statementName(text: string): string {
-  let name = statementNames.get(text);
-  if (name === undefined) {
-    name = `docstokg_${statementNames.size}`;
-    statementNames.set(text, name);
-  }
-  return name;
+export function queryableOf(client: PgClient): Queryable {
+  return { query: (text, values) => client.query(text, values?.map(storable)) };
 }
 
 function storable(value: SqlParameter): SqlParameter {

@@ -93,7 +93,7 @@ const events: readonly TelemetryEvent[] = [
   at(61_000, "breaker_failure", {
     host: B,
     role: "metadata",
-    status: 503,
+    status: 500,
     state: "closed",
     fail_counter: 1,
     exc_type: undefined,
@@ -101,6 +101,7 @@ const events: readonly TelemetryEvent[] = [
     retry_after_s: undefined,
     cooldown_s: undefined,
   }),
+  attempt(61_000, B, { status: 500, outcome: "failed", breaker_recorded: "failure", elapsed_ms: 10 }),
   at(62_000, "breaker_state_change", { ...change, old: "closed", new: "open", from_peer: true }),
   at(63_000, "aimd_adjust", { host: A, role: "metadata", old: 1, new: 0.8, reason: "429" }),
   at(64_000, "aimd_adjust", { host: A, role: "metadata", old: 0.8, new: 0.9, reason: "calm" }),
@@ -123,7 +124,7 @@ const events: readonly TelemetryEvent[] = [
 /** Requests sent to A: 100 + 20 + 60 + 60 + 10 + 50 + 50 + 50 ms, eight of them: 50 ms on average. */
 const expected: Readonly<Record<string, unknown>> = {
   durationMs: 3_600_000,
-  events: 53,
+  events: 54,
   dropped: 7,
   calls: 14,
   "outcomes.*": { answered: 3, cached: 5, throttled: 1, failed: 1, refused: 3, aborted: 1 },
@@ -135,12 +136,12 @@ const expected: Readonly<Record<string, unknown>> = {
   "cache.coalesced": 1,
   "cache.hitRate": 2 / 14,
   connectFailures: 1,
-  "throttles.attempts": 9,
+  "throttles.attempts": 10,
   "throttles.answers429": 1,
   "throttles.answers503": 2,
-  "throttles.rate": 3 / 9,
-  // 50, 0, 0, 30, 0, 0, 0, 0, 0, 0 of ten attempts, and 15,000 without one.
-  "delayMs.count": 11,
+  "throttles.rate": 3 / 10,
+  // 50, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0 of eleven attempts, and 15,000 without one.
+  "delayMs.count": 12,
   "delayMs.p50": 0,
   "delayMs.p95": 15_000,
   "delayMs.max": 15_000,
@@ -175,13 +176,13 @@ const expected: Readonly<Record<string, unknown>> = {
     { answered: 0, cached: 0, throttled: 1, failed: 1, refused: 0, aborted: 0 },
   ],
   "hosts[].refreshes": [1, 0],
-  "hosts[].attempts": [8, 1],
+  "hosts[].attempts": [8, 2],
   "hosts[].connectFailures": [0, 1],
   "hosts[].answers429": [1, 0],
   "hosts[].answers503": [1, 1],
   "hosts[].delayMs.*": [
     { count: 9, p50: 0, p95: 15_000, max: 15_000, total: 15_080, isExact: true },
-    { count: 2, p50: 0, p95: 0, max: 0, total: 0, isExact: true },
+    { count: 3, p50: 0, p95: 0, max: 0, total: 0, isExact: true },
   ],
   "hosts[].slotWaitMs": [10, 0],
   "keys[].acquired": [7, 2],

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { acquire, at, call, readJsonl, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { StoreError } from "../../errors.ts";
@@ -157,15 +158,31 @@ test("a file that several sinks write is rotated at maxBytes", async () => {
   assert.equal((await readJsonl(file)).events.length, 100);
 });
 
-test("a file that was moved or deleted is created again", async () => {
+test("a file that was moved or deleted is created again, and the deletion is reported once", async () => {
   const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
   const sink = await jsonlSink(file);
-  sink.take(call(0, "a.example"));
-  await sink.flush?.();
-  rmSync(file);
-  sink.take(call(1, "b.example"));
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on("warning", onWarning);
+  const write = async () => {
+    sink.take(call(0, "a.example"));
+    await sink.flush?.();
+    await nextTurn();
+  };
+  await write();
+  renameSync(file, `${file}.1`);
+  await write();
+  assert.deepEqual(warnings, []);
+  for (let deletions = 0; deletions < 2; deletions += 1) {
+    rmSync(file);
+    await write();
+  }
   await sink.close?.();
+  process.off("warning", onWarning);
   assert.equal((await readJsonl(file)).events.length, 1);
+  assert.deepEqual(warnings, [
+    `the telemetry file ${file} was deleted or moved: it does not have the events that were written before; later ones are in a new file`,
+  ]);
 });
 
 test("a relative path stays the same file when the program changes its working directory", async t => {

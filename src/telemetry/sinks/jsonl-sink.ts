@@ -9,6 +9,7 @@ import type { EmittedEvent } from "../emitted-event.ts";
 import { rotatedFiles, rotatedName } from "../rotated-files.ts";
 import type { Sink } from "../sink.ts";
 import { LineBuffer } from "./line-buffer.ts";
+import { warnOfLostFile } from "./lost-file.ts";
 import { type BatchWriter, PartialWriteError, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 
 /** Options of `jsonlSink`. */
@@ -61,6 +62,7 @@ class JsonlWriter implements BatchWriter<number> {
   /** The file ends within a line, because a process was killed or the disk was full. The next write begins a new line. */
   #isTorn = false;
   #hasWarned = false;
+  #hasWarnedOfLoss = false;
 
   constructor(path: string, maxBytes: number, keep: number, time: Time) {
     // The program may change its working directory later.
@@ -112,11 +114,21 @@ class JsonlWriter implements BatchWriter<number> {
   async #prepareFile(addedBytes: number): Promise<void> {
     const found = await ifExists(stat(this.#path, { bigint: true }));
     // Another process may have rotated the file, or a user deleted it.
-    if (this.#file !== undefined && found?.ino !== this.#inode) await this.close();
+    if (this.#file !== undefined && found?.ino !== this.#inode) {
+      await this.#warnIfDeleted(this.#file);
+      await this.close();
+    }
     // Other processes may have written to it.
     else if (found !== undefined) this.#bytes = Number(found.size);
     if (this.#file === undefined) await this.open();
     if (this.#bytes > 0 && this.#bytes + addedBytes > this.#maxBytes) await this.#rotate();
+  }
+
+  /** A file that was renamed has a link: it was rotated by another process, and its events are in the new name. */
+  async #warnIfDeleted(file: FileHandle): Promise<void> {
+    if (this.#hasWarnedOfLoss || (await file.stat()).nlink > 0) return;
+    this.#hasWarnedOfLoss = true;
+    warnOfLostFile(this.#path);
   }
 
   async #writeLines(lines: Buffer): Promise<void> {

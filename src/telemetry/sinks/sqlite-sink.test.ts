@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { until } from "../../../test/http/kit.ts";
 import { acquire, allOf, at, attempt, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
@@ -197,3 +199,32 @@ test("rows of a newer version or another program are skipped and counted", async
   assert.equal((await allOf(opened.events(RUN))).length, 1);
   assert.deepEqual([opened.skipped.unreadable, [...opened.skipped.unknown]], [1, [["from_the_future", 1]]]);
 });
+
+for (const replace of ["deleted", "replaced"] as const)
+  test(`a file that is ${replace} while it is written is reported once, and later events are in the new one`, async () => {
+    const file = join(temporaryFolder("telemetry"), "telemetry.db");
+    const sink = await sqliteSink(file);
+    sink.take(call(0, "a.example"));
+    await sink.flush?.();
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error) => warnings.push(message);
+    process.on("warning", onWarning);
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+    const other = replace === "replaced" ? await sqliteSink(file) : undefined;
+    sink.take(call(1, "b.example"));
+    await sink.flush?.();
+    rmSync(file);
+    sink.take(call(2, "c.example"));
+    await sink.close?.();
+    await other?.close?.();
+    await nextTurn();
+    process.off("warning", onWarning);
+    const opened = await openTelemetryFile(file);
+    const hosts = (await allOf(opened.events(RUN))).map(event => event.event_type === "http_request" && event.host);
+    opened.close();
+    assert.deepEqual(hosts, ["c.example"]);
+    assert.deepEqual(warnings, [
+      `the telemetry file ${file} was deleted or moved: it does not have the events that were written before; later ones are in a new file`,
+    ]);
+    assert.equal(sink.dropped, 0);
+  });

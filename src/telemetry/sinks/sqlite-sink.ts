@@ -1,8 +1,9 @@
+import { resolve } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { redactedText } from "../../core/text/redaction.ts";
-import { inTransaction } from "../../stores/sqlite/database-file.ts";
+import { identityOf, inTransaction, type OpenedDatabase } from "../../stores/sqlite/database-file.ts";
 import { openWhenFree } from "../../stores/sqlite/open-database.ts";
 import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../time/pause.ts";
@@ -15,6 +16,7 @@ import { eventsOf } from "../reading/sqlite-events.ts";
 import type { Sink } from "../sink.ts";
 import { EVENT_TABLES, TABLE_OF, TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { RunTally } from "../summary/run-tally.ts";
+import { warnOfLostFile } from "./lost-file.ts";
 import { type BatchWriter, QueuedSink, type QueueOptions } from "./queued-sink.ts";
 import { saveSummary, summaryJson } from "./run-summary-row.ts";
 
@@ -33,27 +35,31 @@ const BUSY_MS_MAX = 30_000;
  */
 export async function sqliteSink(file: string, options: QueueOptions = {}): Promise<Sink> {
   const { time = systemTime } = options;
-  const onTrouble = (error: Error) => process.emitWarning(redactedText(error.message), "DocstokgWarning");
-  const opening = { path: file, format: TELEMETRY_FORMAT, time, random: Math.random, onTrouble };
-  const { db } = await openWhenFree(opening, OPENING_MS_MAX);
-  return new QueuedSink("sqlite", new SqliteWriter(db, time), { ...options, batchEvents: BATCH_EVENTS });
+  // The program may change its working directory later.
+  const writer = new SqliteWriter(resolve(file), time);
+  await writer.open();
+  return new QueuedSink("sqlite", writer, { ...options, batchEvents: BATCH_EVENTS });
 }
 
 class SqliteWriter implements BatchWriter<TelemetryEvent> {
-  readonly #db: DatabaseSync;
+  readonly #path: string;
   readonly #time: Time;
-  readonly #inserts = new Map<EventType, Insert>();
-  readonly #runs = new Set<string>();
+  /** Undefined after the file was lost, until another one is opened. */
+  #tables: EventTables | undefined;
+  #hasWarned = false;
   /** Events that `write` has taken and not written, while another process writes. */
   #notWritten: readonly TelemetryEvent[] = [];
-  /** The last `seq`. Events are numbered across all tables, so that events of the same ms keep their order. */
-  readonly #lastSeq: StatementSync;
 
-  constructor(db: DatabaseSync, time: Time) {
-    this.#db = db;
+  constructor(path: string, time: Time) {
+    this.#path = path;
     this.#time = time;
-    const lasts = EVENT_TABLES.map(table => `(SELECT coalesce(max(seq), 0) FROM ${table})`);
-    this.#lastSeq = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
+  }
+
+  async open(): Promise<EventTables> {
+    const onTrouble = (error: Error) => process.emitWarning(redactedText(error.message), "DocstokgWarning");
+    const opening = { path: this.#path, format: TELEMETRY_FORMAT, time: this.#time, random: Math.random, onTrouble };
+    this.#tables = new EventTables(await openWhenFree(opening, OPENING_MS_MAX));
+    return this.#tables;
   }
 
   encode({ event }: EmittedEvent): TelemetryEvent {
@@ -63,7 +69,7 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
   async write(events: readonly TelemetryEvent[]): Promise<void> {
     this.#notWritten = events;
     try {
-      await this.#whenFree(() => this.#insertAll(this.#notWritten));
+      await this.#whenFree(tables => tables.insert(this.#notWritten));
     } catch (error) {
       // Otherwise `writeSync` has written them during a pause.
       if (this.#notWritten.length > 0) throw error;
@@ -77,40 +83,37 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     const all = [...this.#notWritten, ...events];
     // An empty transaction would fail too if another process writes.
     if (all.length === 0) return;
-    inTransaction(this.#db, "BEGIN IMMEDIATE", () => this.#insertAll(all));
+    const tables = this.#tables;
+    if (tables === undefined || tables.identity !== identityOf(this.#path))
+      throw new Error(`${this.#path} was deleted or moved`);
+    inTransaction(tables.db, "BEGIN IMMEDIATE", () => tables.insert(all));
     this.#notWritten = [];
-  }
-
-  #insertAll(events: readonly TelemetryEvent[]): void {
-    let seq = Number(this.#lastSeq.get()?.["seq"] ?? 0);
-    for (const event of events) {
-      seq += 1;
-      this.#runs.add(event.run_id);
-      this.#insertOf(event.event_type).run(seq, event);
-    }
   }
 
   /** Writes the summary of each run that was written here, from all its events in the file; the event loop gets turns. */
   async close(): Promise<void> {
+    const tables = this.#tables;
+    if (tables === undefined) return;
     try {
-      for (const runId of this.#runs) {
+      for (const runId of tables.runs) {
         const tally = new RunTally(runId);
-        for await (const event of eventsOf(this.#db, runId)) tally.take(event);
+        for await (const event of eventsOf(tables.db, runId)) tally.take(event);
         const summary = await inTurns(tally.summarySteps());
         const json = await inTurns(summaryJson(summary));
-        await this.#whenFree(() => saveSummary(this.#db, summary, json));
+        await this.#whenFree(({ db }) => saveSummary(db, summary, json));
       }
     } finally {
-      this.#db.close();
+      this.#tables?.db.close();
     }
   }
 
   /** One transaction. It is retried while another process writes; SQLite's busy timeout would block the event loop. */
-  async #whenFree(work: () => void): Promise<void> {
+  async #whenFree(work: (tables: EventTables) => void): Promise<void> {
     const deadlineUs = this.#time.monotonicUs() + BUSY_MS_MAX * 1000;
     for (let attempt = 1; ; attempt += 1) {
+      const tables = await this.#presentTables();
       try {
-        inTransaction(this.#db, "BEGIN IMMEDIATE", work);
+        inTransaction(tables.db, "BEGIN IMMEDIATE", () => work(tables));
         return;
       } catch (error) {
         if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw error;
@@ -119,8 +122,48 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     }
   }
 
+  /** Opens the file again if its path leads to another one: events in a file that was deleted cannot be read. */
+  async #presentTables(): Promise<EventTables> {
+    const tables = this.#tables;
+    if (tables === undefined) return this.open();
+    if (tables.identity === identityOf(this.#path)) return tables;
+    this.#tables = undefined;
+    tables.db.close();
+    if (!this.#hasWarned) warnOfLostFile(this.#path);
+    this.#hasWarned = true;
+    return this.open();
+  }
+}
+
+/** The tables of one open file. */
+class EventTables {
+  readonly db: DatabaseSync;
+  readonly identity: bigint | undefined;
+  /** The runs with events that this process has written to the file. */
+  readonly runs = new Set<string>();
+  readonly #inserts = new Map<EventType, Insert>();
+  /** The last `seq`. Events are numbered across all tables, so that events of the same ms keep their order. */
+  readonly #lastSeq: StatementSync;
+
+  constructor({ db, identity }: OpenedDatabase) {
+    this.db = db;
+    this.identity = identity;
+    const lasts = EVENT_TABLES.map(table => `(SELECT coalesce(max(seq), 0) FROM ${table})`);
+    this.#lastSeq = db.prepare(`SELECT max(${lasts.join(", ")}) AS seq`);
+  }
+
+  /** To be called within a transaction. */
+  insert(events: readonly TelemetryEvent[]): void {
+    let seq = Number(this.#lastSeq.get()?.["seq"] ?? 0);
+    for (const event of events) {
+      seq += 1;
+      this.runs.add(event.run_id);
+      this.#insertOf(event.event_type).run(seq, event);
+    }
+  }
+
   #insertOf(type: EventType): Insert {
-    const known = this.#inserts.get(type) ?? new Insert(this.#db, type);
+    const known = this.#inserts.get(type) ?? new Insert(this.db, type);
     this.#inserts.set(type, known);
     return known;
   }

@@ -9,6 +9,13 @@ import type { RunSummary } from "./run-summary.ts";
 /** Bounds the memory; further hosts are counted together. */
 const HOSTS_MAX = 20_000;
 
+/** A cooldown whose first call afterwards has not ended yet, in epoch ms. */
+interface LastCooldown {
+  /** When it was set, or last extended. */
+  readonly sinceMs: number;
+  readonly endMs: number;
+}
+
 /** Counts openings, refusals by breakers, and the first calls after an opening. */
 export class BreakerTally {
   readonly #opens = Object.fromEntries(REASONS.map(reason => [reason, 0])) as Record<OpenReasonKind, number>;
@@ -22,8 +29,9 @@ export class BreakerTally {
   /** The same from `breaker_before_call`, used when breakers run without a hub and there are no calls. */
   readonly #deniedChecks = new Map<string, Distribution>();
   #hasCalls = false;
-  /** End of the last cooldown in epoch ms, by `cooldownKey`, until the first call after it. */
-  readonly #cooldownEndMs = new Map<string, number>();
+  #hasAttempts = false;
+  /** By `cooldownKey`, until the first call after it. */
+  readonly #cooldowns = new Map<string, LastCooldown>();
   #succeeded = 0;
   #failed = 0;
 
@@ -56,16 +64,20 @@ export class BreakerTally {
         return;
       case "breaker_cooldown_set": {
         const key = cooldownKey(event);
-        if (this.#cooldownEndMs.size < HOSTS_MAX || this.#cooldownEndMs.has(key))
-          this.#cooldownEndMs.set(key, event.until);
+        if (this.#cooldowns.size < HOSTS_MAX || this.#cooldowns.has(key))
+          this.#cooldowns.set(key, { sinceMs: event.ts, endMs: event.until });
         return;
       }
       case "breaker_cooldown_ended":
-        if (this.#cooldownEndMs.delete(cooldownKey(event)) && event.by === "success") this.#countTrial(true);
+        if (this.#cooldowns.delete(cooldownKey(event)) && event.by === "success") this.#countTrial(true);
+        return;
+      case "http_attempt":
+        this.#takeAttempt(event);
         return;
       case "breaker_success":
       case "breaker_failure":
-        this.#firstAfterCooldown(event);
+        // Without a hub, nothing says when the call was sent.
+        if (!this.#hasAttempts) this.#takeResult([event.host], event, event.ts, event.event_type === "breaker_success");
     }
   }
 
@@ -103,13 +115,28 @@ export class BreakerTally {
     };
   }
 
-  #firstAfterCooldown({ event_type, host, role, ts }: EventOf<"breaker_success"> | EventOf<"breaker_failure">): void {
-    // A request that was in flight when a cooldown began is not the first call after it.
-    const ended = [cooldownKey({ host }), cooldownKey({ host, role })].filter(
-      key => (this.#cooldownEndMs.get(key) ?? Number.POSITIVE_INFINITY) <= ts,
-    );
-    for (const key of ended) this.#cooldownEndMs.delete(key);
-    if (ended.length > 0) this.#countTrial(event_type === "breaker_success");
+  #takeAttempt(event: EventOf<"http_attempt">): void {
+    this.#hasAttempts = true;
+    const { host, key, partition, breaker_recorded: recorded, ts, elapsed_ms } = event;
+    if (recorded !== "success" && recorded !== "failure") return;
+    const owners = partition === undefined ? [host, key] : [host, key, `${host}#${partition}`];
+    this.#takeResult(owners, event, ts - elapsed_ms, recorded === "success");
+  }
+
+  /** A request that was sent before a cooldown began is not the first call after it, however late its result comes. */
+  #takeResult(
+    owners: readonly string[],
+    { role, ts }: Pick<EventOf<"http_attempt">, "role" | "ts">,
+    sentMs: number,
+    hasSucceeded: boolean,
+  ): void {
+    const keys = new Set(owners.flatMap(host => [cooldownKey({ host }), cooldownKey({ host, role })]));
+    const ended = [...keys].filter(key => {
+      const cooldown = this.#cooldowns.get(key);
+      return cooldown !== undefined && cooldown.endMs <= ts && cooldown.sinceMs < sentMs;
+    });
+    for (const key of ended) this.#cooldowns.delete(key);
+    if (ended.length > 0) this.#countTrial(hasSucceeded);
   }
 
   #countTrial(hasSucceeded: boolean): void {

@@ -247,6 +247,25 @@ test("success after an opening: trial calls of circuits, and the first call afte
   assert.deepEqual(breaker.afterOpen, { succeeded: 3, failed: 1, successRate: 0.75 });
 });
 
+test("a request that was sent before a cooldown is not the first call after it, however late it ends", async () => {
+  const host = "b.example";
+  const result = { role: "metadata", status: 200, state: "closed", fail_counter: 0 } as const;
+  const ended = (ms: number, elapsed_ms: number, more: object = {}) => [
+    attempt(ms, host, { elapsed_ms, breaker_recorded: "success", ...more }),
+    at(ms, "breaker_success", { host, ...result }),
+  ];
+  const cooldown = (owner: string, ms: number, untilMs: number) =>
+    at(ms, "breaker_cooldown_set", { host: owner, until: START_MS + untilMs, reason: "retry-after" });
+  const { breaker } = await summarize([cooldown(host, 1000, 2000), ...ended(2500, 2000)], RUN);
+  assert.equal(breaker.afterOpen.succeeded, 0);
+  const after = await summarize([cooldown(host, 1000, 2000), ...ended(2500, 2000), ...ended(2600, 50)], RUN);
+  assert.equal(after.breaker.afterOpen.succeeded, 1);
+  const hash = "0123456789abcdef";
+  const owners = ["service s", `${host}#${hash}`].map((owner, i) => cooldown(owner, 1000 + i, 2000));
+  const others = await summarize([...owners, ...ended(2600, 50, { key: "service s", partition: hash })], RUN);
+  assert.equal(others.breaker.afterOpen.succeeded, 1, "also of its service and its partition, as one call");
+});
+
 test("a run without events has an empty summary, and dropped events are counted", async () => {
   const nothing = await summarize([], RUN);
   assert.deepEqual(

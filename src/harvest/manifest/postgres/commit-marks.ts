@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { Queryable, SqlParameter } from "../../../stores/postgres/postgres-driver.ts";
+import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
+import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import { NOW_MS } from "./postgres-clock.ts";
 
 /** The number that a transaction writes to a row (`slot`). If the row has it, the transaction was committed. */
@@ -32,41 +33,40 @@ export class CommitMarks {
     this.#freeSlots.push(slot);
   }
 
-  /** The first statement of the transaction. It has no parameters, so that it is sent together with BEGIN. */
-  statementFor({ slot, number }: CommitMark): string {
-    return `INSERT INTO commits (client, slot, number, at_ms) VALUES ('${this.#client}', ${slot}, ${number}, ${NOW_MS})
-      ON CONFLICT (client, slot) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms`;
+  /** The first statement of the transaction, without parameters, so that it is sent together with BEGIN. */
+  textFor({ slot, number }: CommitMark): string {
+    return writeMark(`'${this.#client}'`, slot, number);
+  }
+
+  /** The first statement of the transaction. The server keeps it. */
+  statementFor({ slot, number }: CommitMark): SqlStatement {
+    return { text: WRITE_MARK, values: [this.#client, slot, number] };
   }
 
   /**
-   * A part of a `WITH` clause that writes the mark if the part `changed` has a row.
-   * @param firstParameter the position of the first of its three parameters
-   */
-  partFor(firstParameter: number): string {
-    return `mark AS (INSERT INTO commits (client, slot, number, at_ms)
-      SELECT $${firstParameter}::uuid, $${firstParameter + 1}::integer, $${firstParameter + 2}::bigint, ${NOW_MS}
-      FROM changed LIMIT 1
-      ON CONFLICT (client, slot) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms)`;
-  }
-
-  parametersOf({ slot, number }: CommitMark): readonly SqlParameter[] {
-    return [this.#client, slot, number];
-  }
-
-  /**
-   * Writes the same row as the transaction, so that it waits if the server has not ended the transaction yet. A transaction
-   * that begins only afterwards is not seen: `PostgresConnection.apply` sends the mark in its only statement, which a proxy
-   * could pass on after its connection to the client broke.
+   * Writes the same row as the transaction, so that it waits if the server has not ended the transaction yet. If the
+   * server has not begun it, it fails when it begins: the row has the negative number then.
    */
   async isCommitted(client: Queryable, { slot, number }: CommitMark): Promise<boolean> {
     const { rows } = await client.query(
-      `INSERT INTO commits (client, slot, number, at_ms) VALUES ($1, $2, 0, ${NOW_MS})
-       ON CONFLICT (client, slot) DO UPDATE SET at_ms = excluded.at_ms RETURNING number`,
-      [this.#client, slot],
+      `INSERT INTO commits (client, slot, number, at_ms) VALUES ($1, $2, -$3::bigint, ${NOW_MS})
+       ON CONFLICT (client, slot) DO UPDATE SET at_ms = excluded.at_ms,
+         number = CASE WHEN commits.number = $3::bigint THEN $3::bigint ELSE -$3::bigint END
+       RETURNING number`,
+      [this.#client, slot, number],
     );
     return Number(rows[0]?.["number"]) === number;
   }
 }
+
+/** NULL violates the constraint of the column, and the transaction fails: its process has given it up already. */
+function writeMark(client: string, slot: string | number, number: string | number): string {
+  return `INSERT INTO commits (client, slot, number, at_ms) VALUES (${client}, ${slot}, ${number}, ${NOW_MS})
+    ON CONFLICT (client, slot) DO UPDATE SET at_ms = excluded.at_ms,
+      number = CASE WHEN abs(commits.number) < excluded.number THEN excluded.number END`;
+}
+
+const WRITE_MARK = writeMark("$1::uuid", "$2::integer", "$3::bigint");
 
 /** Deletes marks that no process looks up any more. */
 export const DELETE_OLD_MARKS = `DELETE FROM commits WHERE at_ms < ${NOW_MS} - ${KEPT_MS}`;

@@ -2,21 +2,23 @@ import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import {
   loadPgDriver,
+  type PgDriver,
   type PgPool,
   type PgPoolClient,
   type PgSingleClient,
-  type PreparingQueryable,
   type Queryable,
   type QueryResult,
   queryableOf,
   type SqlParameter,
 } from "../../../stores/postgres/postgres-driver.ts";
 import { isConnectionError, isTransient } from "../../../stores/postgres/postgres-errors.ts";
+import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
 import type { Row } from "../manifest-row.ts";
 import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
+import { type QueuedStatement, StatementQueue } from "./statement-queue.ts";
 
 /** A process needs few connections: its works wait for servers, not for the database. */
 const CONNECTIONS_MAX = 4;
@@ -30,36 +32,37 @@ const BACKOFF = { baseMs: 50, capMs: 2000 };
  */
 export class PostgresConnection {
   readonly #pool: PgPool;
-  readonly #newClient: () => PgSingleClient;
+  readonly #driver: PgDriver;
   readonly #name: string;
   readonly #time: Time;
   readonly #marks = new CommitMarks();
   readonly #closing = new AbortController();
+  readonly #statements = new StatementQueue(statements => this.#runTogether(statements));
 
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
     const { url, schema, leaseMs } = address;
     const driver = await loadPgDriver({ url, schema, idleInTransactionMs: leaseMs });
-    return new PostgresConnection(driver.pool(CONNECTIONS_MAX), driver.client, address.name, time);
+    return new PostgresConnection(driver, address.name, time);
   }
 
-  private constructor(pool: PgPool, newClient: () => PgSingleClient, name: string, time: Time) {
-    this.#pool = pool;
-    this.#newClient = newClient;
+  private constructor(driver: PgDriver, name: string, time: Time) {
+    this.#driver = driver;
+    this.#pool = driver.pool(CONNECTIONS_MAX);
     this.#name = name;
     this.#time = time;
     // The query that uses a broken connection fails, or the next one. Without a listener the event would end the process.
-    pool.on("error", () => undefined);
-    pool.on("connect", client => client.on("error", () => undefined));
+    this.#pool.on("error", () => undefined);
+    this.#pool.on("connect", client => client.on("error", () => undefined));
   }
 
   /** A connection that is not in the pool, for notifications. */
   client(): PgSingleClient {
-    return this.#newClient();
+    return this.#driver.client();
   }
 
   /** A connection that is not in the pool, for a long transaction. */
   async transactionClient(): Promise<PgSingleClient> {
-    const client = this.#newClient();
+    const client = this.#driver.client();
     // The query that uses the connection reports that it broke.
     client.on("error", () => undefined);
     await client.connect();
@@ -73,10 +76,33 @@ export class PostgresConnection {
     return rows;
   }
 
-  /** Like `read`, for a statement that finds rows by their keys: the server parses and plans it once for a connection. */
+  /**
+   * Like `read`, for a statement that finds rows by their keys: it is sent together with others, and the server parses and
+   * plans it once for a connection.
+   */
   async lookUp(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
-    const { rows } = await this.#repeated(() => this.#withClient(client => client.prepared(sql, parameters)));
-    return rows;
+    for (;;) {
+      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true });
+      if (rows !== undefined) return rows;
+    }
+  }
+
+  /** Like `read` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
+  async lookUpWithin(ms: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    const { promise: late, resolve } = Promise.withResolvers<readonly Row[]>();
+    const timer = this.#time.setTimer(ms, () => resolve([]));
+    const found = this.#withClient(client => client.query(sql, parameters)).then(
+      ({ rows }) => rows,
+      error => {
+        if (isTransient(error)) return [];
+        throw error;
+      },
+    );
+    try {
+      return await Promise.race([found, late]);
+    } finally {
+      timer.cancel();
+    }
   }
 
   /** Runs one statement that changes rows, exactly once. */
@@ -97,7 +123,7 @@ export class PostgresConnection {
       return this.#withClient(async client => {
         const mark = this.#marks.next();
         try {
-          await client.query(`BEGIN; ${this.#marks.statementFor(mark)}`);
+          await client.query(`BEGIN; ${this.#marks.textFor(mark)}`);
           const value = await action(client);
           try {
             await client.query("COMMIT");
@@ -114,29 +140,31 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. The
-   * server parses and plans it once for a connection. `CommitMarks.isCommitted` names the exception.
-   * @param parts its `WITH` clause. If the part `changed` has no row, the statement changes nothing
-   * @param result the SELECT after the `WITH` clause
-   * @returns the rows of `result`; undefined if the statement was applied and its reply was lost
+   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. It is
+   * sent and committed together with others, and the server parses and plans it once for a connection.
+   * @returns its rows; undefined if the statement was applied and its reply was lost
    */
-  apply(parts: string, result: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
+  apply(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
+    return this.#statements.run({ text: sql, values: parameters, isReadOnly: false });
+  }
+
+  /** Look-ups alone need no mark: they may be repeated. */
+  #runTogether(statements: readonly QueuedStatement[]): Promise<readonly (readonly Row[])[] | undefined> {
+    if (statements.every(({ isReadOnly }) => isReadOnly)) return this.#repeated(() => this.#withGroup(statements));
     let inDoubt: CommitMark | undefined;
-    const sql = `WITH ${parts}, ${this.#marks.partFor(parameters.length + 1)} ${result}`;
     return this.#repeated(async () => {
       if (inDoubt !== undefined && (await this.#wasCommitted(inDoubt))) return undefined;
       inDoubt = undefined;
-      return this.#withClient(async client => {
-        const mark = this.#marks.next();
-        try {
-          return (await client.prepared(sql, [...parameters, ...this.#marks.parametersOf(mark)])).rows;
-        } catch (error) {
-          if (isConnectionError(error)) inDoubt = mark;
-          throw error;
-        } finally {
-          if (inDoubt === undefined) this.#marks.release(mark);
-        }
-      });
+      const mark = this.#marks.next();
+      try {
+        const [, ...results] = await this.#withGroup([this.#marks.statementFor(mark), ...statements]);
+        return results;
+      } catch (error) {
+        if (isConnectionError(error)) inDoubt = mark;
+        throw error;
+      } finally {
+        if (inDoubt === undefined) this.#marks.release(mark);
+      }
     });
   }
 
@@ -172,7 +200,7 @@ export class PostgresConnection {
     await this.#pool.end();
   }
 
-  async #withClient<Value>(action: (client: PreparingQueryable) => Promise<Value>): Promise<Value> {
+  async #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     const client = await this.#pool.connect();
     try {
       const value = await action(queryableOf(client));
@@ -181,6 +209,19 @@ export class PostgresConnection {
     } catch (error) {
       await this.#abandon(client, error);
       throw error;
+    }
+  }
+
+  /** See `StatementGroup` for why the connection is closed after an error. */
+  async #withGroup(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
+    const client = await this.#pool.connect();
+    let isUsable = false;
+    try {
+      const results = await this.#driver.runGroup(client, statements);
+      isUsable = true;
+      return results;
+    } finally {
+      client.release(!isUsable);
     }
   }
 

@@ -385,6 +385,26 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     });
   });
 
+  test("a robots.txt that the server does not give within a second counts as not kept", async t => {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    const time = new FakeTime();
+    const url = own.url({ schema: "slow" });
+    const { robots } = await manifestFor(t, url, time);
+    await robots.save("https://a.example", { status: 404, text: "" });
+    const locked = own.query("BEGIN; LOCK TABLE slow.robots; SELECT pg_sleep(60)").catch(() => undefined);
+    while ((await own.query("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock'")).length === 0);
+    const found = robots.find("https://a.example");
+    await time.advance(1000);
+    assert.equal(await found, undefined);
+    await own.query("SELECT pg_cancel_backend(pid) FROM pg_locks WHERE mode = 'AccessExclusiveLock'");
+    await locked;
+    await own.kill();
+    assert.equal(await robots.find("https://a.example"), undefined);
+    await own.start();
+    assert.equal((await robots.find("https://a.example"))?.status, 404);
+  });
+
   test("a schema of another program, a newer manifest and a wrong address are errors without the password", async () => {
     const url = server.url({ schema: "theirs" });
     await server.query("CREATE SCHEMA theirs; CREATE TABLE theirs.notes (x integer)");

@@ -25,11 +25,10 @@ export class PostgresResults {
   async recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
     const parameters: SqlParameter[] = [];
     const values = attemptValues(run, attempt, (value, type) => `$${parameters.push(value) + 1}::${type}`);
-    await this.#connection.apply(
-      `changed AS (INSERT INTO attempts (work, ${ATTEMPT_COLUMNS}) VALUES ($1, ${values}) RETURNING 1)`,
-      "SELECT 1",
-      [work, ...parameters],
-    );
+    await this.#connection.apply(`INSERT INTO attempts (work, ${ATTEMPT_COLUMNS}) VALUES ($1, ${values})`, [
+      work,
+      ...parameters,
+    ]);
   }
 
   async finish(

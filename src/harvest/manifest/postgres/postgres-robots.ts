@@ -2,6 +2,9 @@ import type { KeptRobots, KeptRobotsFile, RobotsFile } from "../../../http/robot
 import { NOW_MS } from "./postgres-clock.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 
+/** The first request to a host waits for this. Then robots.txt is requested, which takes about as long. */
+const FIND_MS = 1000;
+
 /** The table `robots`. */
 export class PostgresRobots implements KeptRobots {
   readonly #connection: PostgresConnection;
@@ -11,7 +14,8 @@ export class PostgresRobots implements KeptRobots {
   }
 
   async find(origin: string): Promise<KeptRobotsFile | undefined> {
-    const [row] = await this.#connection.lookUp(
+    const [row] = await this.#connection.lookUpWithin(
+      FIND_MS,
       `SELECT status, text, ${NOW_MS} - read_ms AS age_ms FROM robots WHERE origin = $1`,
       [origin],
     );

@@ -136,11 +136,8 @@ export class PostgresWorker {
     parameters: readonly SqlParameter[],
   ): Promise<readonly Row[] | undefined> {
     const held = "changed AS (SELECT id FROM works WHERE id = $1 AND taken_by = $2 FOR UPDATE)";
-    const rows = await this.#options.connection.apply([held, ...parts].join(", "), result, [
-      work,
-      this.id,
-      ...parameters,
-    ]);
+    const sql = `WITH ${[held, ...parts].join(", ")} ${result}`;
+    const rows = await this.#options.connection.apply(sql, [work, this.id, ...parameters]);
     if (rows?.length === 0) throw this.#lose();
     return rows;
   }

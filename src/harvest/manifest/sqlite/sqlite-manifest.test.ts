@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
@@ -160,4 +160,23 @@ test("merging a work reads the identifiers of that work alone", async t => {
     plan.map(({ detail }) => detail),
     ["SEARCH work_ids USING COVERING INDEX work_ids_by_work (work=?)"],
   );
+});
+
+test("a result is not recorded in a manifest that was deleted or replaced", async t => {
+  const manifest = await manifestFor(t);
+  const run = await manifest.beginRun("run");
+  const isPresent = () => false;
+  await manifest.works.add(run, [{ key: "doi:10.1/a", ids: { doi: "10.1/a" } }], { isPresent });
+  const [taken] = await manifest.queue.take(run, "", systemTime.wallMs(), 1);
+  const work = taken?.work.id ?? assert.fail();
+  rmSync(manifest.name);
+  const lost = {
+    name: "DownloadError",
+    message: /^the manifest .*manifest\.sqlite was deleted or replaced while the run/,
+  };
+  await assert.rejects(manifest.fail(work, "no-copy", undefined), lost);
+  const other = await SqliteManifest.open(manifest.name, systemTime);
+  t.after(() => other.close());
+  await assert.rejects(manifest.complete(work, "ok"), lost);
+  await assert.rejects(manifest.endRun(run, "ended"), lost);
 });

@@ -1,5 +1,7 @@
+import { resolve } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { inTransaction } from "../../../stores/sqlite/database-file.ts";
+import { DownloadError } from "../../../errors.ts";
+import { identityOf, inTransaction } from "../../../stores/sqlite/database-file.ts";
 import type { Time } from "../../../time/time.ts";
 import { type DoneReason, isTemporary, type Reason } from "../../reason.ts";
 import { redactedUrl } from "../../redacted-url.ts";
@@ -32,6 +34,10 @@ export class SqliteManifest implements Manifest {
   readonly robots: SqliteRobots;
   readonly tables: SqliteManifestTables;
   readonly #time: Time;
+  /** Absolute: the program may change its working directory later. */
+  readonly #path: string;
+  /** The inode of the open file: the path leads to another file, or to none, if a user deletes the manifest. */
+  readonly #identity: bigint | undefined;
   readonly #isReader: boolean;
   readonly #attempt: StatementSync;
   readonly #done: StatementSync;
@@ -59,6 +65,8 @@ export class SqliteManifest implements Manifest {
     this.name = path;
     this.db = db;
     this.#time = time;
+    this.#path = resolve(path);
+    this.#identity = identityOf(this.#path);
     this.#isReader = isReader;
     this.files = new SqliteFiles(db, this.name, time);
     this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
@@ -134,6 +142,7 @@ export class SqliteManifest implements Manifest {
   }
 
   async endRun(run: number, state: Exclude<RunPhase, "running">): Promise<void> {
+    this.#checkFile();
     await this.rollbackList();
     this.db.prepare("UPDATE runs SET state = ?, ended_ms = ? WHERE id = ?").run(state, this.#time.wallMs(), run);
   }
@@ -167,6 +176,7 @@ export class SqliteManifest implements Manifest {
     downloaded: DownloadedFile,
     attempt?: AttemptRecord,
   ): Promise<FinishedFile> {
+    this.#checkFile();
     const parts = inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       if (attempt !== undefined) this.#addAttempt(run, work, attempt);
       const { sha256, path, url, resolver, licence = null, version = null, role = "article" } = downloaded;
@@ -196,6 +206,7 @@ export class SqliteManifest implements Manifest {
     message?: string,
     inherited = ALL_INHERITED,
   ): Promise<TakenWork | undefined> {
+    this.#checkFile();
     return inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       const { changes } = this.#complete.run(reason, message ?? null, this.#time.wallMs(), work, inherited);
       if (Number(changes) === 0) return this.queue.taken(work);
@@ -211,6 +222,7 @@ export class SqliteManifest implements Manifest {
     progress?: string,
     inherited = ALL_INHERITED,
   ): Promise<FailedState | TakenWork> {
+    this.#checkFile();
     const columns = [
       reason,
       message ?? null,
@@ -242,6 +254,12 @@ export class SqliteManifest implements Manifest {
 
   errorFrom(error: unknown): unknown {
     return manifestError(this.name, error, this.#isReader);
+  }
+
+  /** To be called before a result is recorded: in a deleted file it would be lost without an error. */
+  #checkFile(): void {
+    if (identityOf(this.#path) === this.#identity) return;
+    throw new DownloadError(`the manifest ${this.name} was deleted or replaced while the run used it`);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Row } from "../manifest-row.ts";
+import { StatementQueue } from "./statement-queue.ts";
+
+/** A queue whose groups end when the test says so. A group with the statement `bad` fails. */
+function queueWithGroups() {
+  const groups: string[][] = [];
+  const replies: PromiseWithResolvers<boolean>[] = [];
+  const queue = new StatementQueue(async statements => {
+    const texts = statements.map(({ text }) => text);
+    groups.push(texts);
+    const reply = Promise.withResolvers<boolean>();
+    replies.push(reply);
+    const isReceived = await reply.promise;
+    if (texts.includes("bad")) throw new Error("bad statement");
+    return isReceived ? texts.map((text): readonly Row[] => [{ text }]) : undefined;
+  });
+  const run = (text: string) => queue.run({ text, values: [], isReadOnly: false });
+  /** Ends the oldest group that is on its way. */
+  const reply = async (isReceived = true) => {
+    replies.shift()?.resolve(isReceived);
+    await new Promise(setImmediate);
+  };
+  return { run, groups, reply };
+}
+
+test("a statement is sent at once, and those that come meanwhile are sent together after it", async () => {
+  const { run, groups, reply } = queueWithGroups();
+  const first = run("a");
+  const later = [run("b"), run("c")];
+  assert.deepEqual(groups, [["a"]]);
+  await reply();
+  assert.deepEqual(groups, [["a"], ["b", "c"]]);
+  await reply();
+  assert.deepEqual(await Promise.all([first, ...later]), [[{ text: "a" }], [{ text: "b" }], [{ text: "c" }]]);
+  void run("d");
+  assert.deepEqual(groups.at(-1), ["d"]);
+});
+
+test("a group has at most 32 statements", async () => {
+  const { run, groups, reply } = queueWithGroups();
+  void run("first");
+  for (let index = 0; index < 40; index += 1) void run("other");
+  await reply();
+  await reply();
+  assert.deepEqual(
+    groups.map(group => group.length),
+    [1, 32, 8],
+  );
+});
+
+test("a statement that fails does not fail the others of its group: each is sent again alone", async () => {
+  const { run, groups, reply } = queueWithGroups();
+  void run("first");
+  const settled = Promise.allSettled([run("a"), run("bad"), run("b")]);
+  await reply();
+  await reply();
+  assert.deepEqual(groups.slice(1), [["a", "bad", "b"], ["a"], ["bad"], ["b"]]);
+  for (let index = 0; index < 3; index += 1) await reply();
+  assert.deepEqual(
+    (await settled).map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled"],
+  );
+});
+
+test("each statement of a group learns that its reply was lost", async () => {
+  const { run, reply } = queueWithGroups();
+  void run("first");
+  const lost = Promise.all([run("a"), run("b")]);
+  await reply();
+  await reply(false);
+  assert.deepEqual(await lost, [undefined, undefined]);
+});

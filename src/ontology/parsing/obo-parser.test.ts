@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseText } from "../../../test/ontology/parse-text.ts";
+
+const OBO = "http://purl.obolibrary.org/obo/";
+const OWL = "http://www.w3.org/2002/07/owl#";
+const RDFS = "http://www.w3.org/2000/01/rdf-schema#";
+const OIO = "http://www.geneontology.org/formats/oboInOwl#";
+
+/** The statements of clauses of a stanza, without its declaration. */
+async function statementsOf(stanza: string, clauses: string): Promise<readonly string[]> {
+  const parsed = await parseText(`ontology: x\n\n[${stanza}]\nid: X:1\n${clauses}\n`, "obo");
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  return parsed.lines.slice(2).map(line => line.replace(`<${OBO}X_1> `, ""));
+}
+
+test("comments, subsets, alternatives and authors of a term are statements", async () => {
+  const clauses = `comment: Not \\"this\\" one. ! a remark
+subset: slim ! Small
+consider: X:2 ! two
+equivalent_to: X:3
+disjoint_from: X:4 ! four
+created_by: ab
+creation_date: 2010-02-02T12:00:00Z
+constructor: 1
+replaced_by:`;
+  assert.deepEqual(await statementsOf("Term", clauses), [
+    `<${RDFS}comment> "Not \\"this\\" one." .`,
+    `<${OIO}inSubset> <${OBO}x#slim> .`,
+    `<${OIO}consider> <${OBO}X_2> .`,
+    `<${OWL}equivalentClass> <${OBO}X_3> .`,
+    `<${OWL}disjointWith> <${OBO}X_4> .`,
+    `<${OIO}created_by> "ab" .`,
+    `<${OIO}creation_date> "2010-02-02T12:00:00Z" .`,
+  ]);
+});
+
+test("domain, range, inverse and characteristics of a relation are statements", async () => {
+  const clauses = `domain: X:2
+range: X:3
+inverse_of: X:4 ! has part
+equivalent_to: X:5
+disjoint_from: X:6
+is_transitive: true
+is_functional: false
+is_metadata_tag: true`;
+  assert.deepEqual(await statementsOf("Typedef", clauses), [
+    `<${RDFS}domain> <${OBO}X_2> .`,
+    `<${RDFS}range> <${OBO}X_3> .`,
+    `<${OWL}inverseOf> <${OBO}X_4> .`,
+    `<${OWL}equivalentProperty> <${OBO}X_5> .`,
+    `<${OWL}propertyDisjointWith> <${OBO}X_6> .`,
+    `<http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <${OWL}TransitiveProperty> .`,
+    `<http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <${OWL}AnnotationProperty> .`,
+  ]);
+});
+
+test("a flag that is neither true nor false is a problem", async () => {
+  const parsed = await parseText("[Typedef]\nid: X:1\nis_transitive: maybe\n", "obo");
+  assert.deepEqual(parsed, { problem: "line 3: is_transitive is maybe" });
+});
+
+test("remarks, authors, subsets and types of synonyms in the header are statements", async () => {
+  const header = `format-version: 1.2
+saved-by: ab
+auto-generated-by: OBO-Edit
+default-namespace: things
+remark: For tests.
+subsetdef: slim "Small one"
+synonymtypedef: abbr "abbreviation" EXACT
+ontology: x
+
+[Term]
+id: X:1
+`;
+  const parsed = await parseText(header, "obo");
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  const ontology = `<${OBO}x.owl>`;
+  assert.deepEqual(parsed.lines.slice(1, -1), [
+    `${ontology} <${OIO}hasOBOFormatVersion> "1.2" .`,
+    `${ontology} <${OIO}savedBy> "ab" .`,
+    `${ontology} <${OIO}auto-generated-by> "OBO-Edit" .`,
+    `${ontology} <${OIO}default-namespace> "things" .`,
+    `${ontology} <${RDFS}comment> "For tests." .`,
+    `<${OBO}x#slim> <${RDFS}subPropertyOf> <${OIO}SubsetProperty> .`,
+    `<${OBO}x#slim> <${RDFS}comment> "Small one" .`,
+    `<${OBO}x#abbr> <${RDFS}subPropertyOf> <${OIO}SynonymTypeProperty> .`,
+    `<${OBO}x#abbr> <${RDFS}label> "abbreviation" .`,
+  ]);
+});
+
+test("a header with too many tags is a problem: a part of it would lack imports", async () => {
+  const parsed = await parseText(`${"import: a\n".repeat(10_001)}\n[Term]\nid: X:1\n`, "obo");
+  assert.deepEqual(parsed, { problem: "line 10001: header with more than 10000 tags" });
+});
