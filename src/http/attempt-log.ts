@@ -38,7 +38,7 @@ export class AttemptLog {
   readonly #grant: AttemptGrant;
   readonly #cause: AttemptCause;
   readonly #trace: AttemptTrace | undefined;
-  #account: CallRecord;
+  #creditedCall: CallRecord;
   #number: number;
   readonly #dispatchedUs: number;
   #startedUs: number | undefined;
@@ -62,8 +62,8 @@ export class AttemptLog {
     this.#cause = grant.isProbe ? "probe" : isResent ? "retry" : request.cause;
     // A coalesced request may be handed over to another call before this attempt ends. The attempt stays with the call
     // that was credited when it was sent.
-    this.#account = request.record.account;
-    this.#number = this.#account.tries;
+    this.#creditedCall = request.record.creditedCall;
+    this.#number = this.#creditedCall.tries;
     this.#dispatchedUs = time.monotonicUs();
   }
 
@@ -71,12 +71,12 @@ export class AttemptLog {
   started(isNewConnection: boolean): void {
     this.#startedUs = this.#time.monotonicUs();
     this.#isNewConnection = isNewConnection;
-    const { account } = this.#request.record;
-    if (account === this.#account) return;
-    account.tries += 1;
-    this.#account = account;
-    this.#number = account.tries;
-    this.#trace?.movedTo(account.callId, account.tries);
+    const { creditedCall } = this.#request.record;
+    if (creditedCall === this.#creditedCall) return;
+    creditedCall.tries += 1;
+    this.#creditedCall = creditedCall;
+    this.#number = creditedCall.tries;
+    this.#trace?.movedTo(creditedCall.callId, creditedCall.tries);
   }
 
   bodySent(bytes: number): void {
@@ -99,7 +99,7 @@ export class AttemptLog {
     const { connect_ms, first_byte_ms } = this.#timings();
     const event = {
       event_type: "http_attempt",
-      call_id: this.#account.callId,
+      call_id: this.#creditedCall.callId,
       attempt: this.#number,
       cause: this.#cause,
       host,

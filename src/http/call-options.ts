@@ -32,11 +32,16 @@ export interface CallOptions {
   readonly settleCosts?: ((response: CostResponse) => Readonly<Record<string, number>> | undefined) | undefined;
   /**
    * The longest wait before each attempt is sent, in ms. An attempt that would have to wait longer is refused at once. 0
-   * never waits for limits, Infinity waits without limit. The delay before a retry does not count.
-   * @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`
+   * never waits for limits, Infinity waits without limit. The delay before a retry does not count. With `crawlDelay`, the
+   * wait for robots.txt counts.
+   * @default the rest of `deadlineMs` if given, else the policy's `max_delay_ms`; a retry without both may wait for the rest
+   * of the hub's `retry.deadlineMs`
    */
   readonly maxWaitMs?: number | undefined;
-  /** The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. @default `maxWaitMs` */
+  /**
+   * The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. A retry of a call without
+   * `maxWaitMs` does not wait for circuits. @default `maxWaitMs`
+   */
   readonly maxBreakerWaitMs?: number | undefined;
   /**
    * Time for the complete call in ms, above 0: waits, attempts and body. A call that cannot be sent in time is refused at
@@ -126,7 +131,10 @@ export const CALL_KEYS = Object.keys({
 
 const CALL_KEY_SET: ReadonlySet<string> = new Set(CALL_KEYS);
 
-/** The call options among other options; undefined, and nothing allocated, when there are none. */
+/**
+ * The call options among other options, without those that are undefined; undefined, and nothing allocated, when there are
+ * none.
+ */
 export function pickCallOptions(options: object): CallOptions | undefined {
   let own: Record<string, unknown> | undefined;
   // A loop over the given options, because a request has fewer options than there are call options.
@@ -142,7 +150,10 @@ export function pickCallOptions(options: object): CallOptions | undefined {
 
 export const NO_OPTIONS: InnerCallOptions = Object.freeze({});
 
-/** The options of both; those of `first` have priority. Nothing is copied when only one is given. */
+/**
+ * The options of both; those of `first` have priority, so none of them may be undefined. Nothing is copied when only one
+ * is given.
+ */
 export function mergeCallOptions(
   first: InnerCallOptions | undefined,
   second: InnerCallOptions | undefined,

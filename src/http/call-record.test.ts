@@ -9,7 +9,7 @@ function waits({ waitedMs, attemptWaitMs }: CallRecord) {
 
 test("a leader that leaves during the jitter keeps its wait, which counts as the wait of the attempt that follows", () => {
   const [request, leader, follower] = [new CallRecord(), new CallRecord(), new CallRecord()];
-  request.account = leader;
+  request.creditedCall = leader;
   request.queued(0);
   request.granted({ ...NO_WAIT, waitedMs: 2000 });
   request.handOver(follower, 2_050_000);
@@ -25,7 +25,7 @@ test("a leader that leaves during the jitter keeps its wait, which counts as the
 
 test("a wait whose grant was lost during the jitter stays a wait without an attempt when the leader leaves later", () => {
   const [request, leader, follower] = [new CallRecord(), new CallRecord(), new CallRecord()];
-  request.account = leader;
+  request.creditedCall = leader;
   request.queued(0);
   request.granted({ ...NO_WAIT, waitedMs: 2000 });
   request.jitterLost(100);

@@ -21,10 +21,10 @@ let callCount = 0;
 /** What the stages record about a call, for the outer stages and for the events about it. */
 export class CallRecord {
   /**
-   * The call that waits and attempts are credited to. It is another record only for a coalesced request, which is credited
-   * to the caller that leads it.
+   * The call whose event shows the waits and attempts. For a coalesced request it is the call of its leader, otherwise this
+   * call.
    */
-  account: CallRecord = this;
+  creditedCall: CallRecord = this;
   cacheStatus: CacheStatus = "off";
   /** The target of the last redirect that was followed; undefined without one. */
   finalHop: { readonly host: string; readonly path: string } | undefined = undefined;
@@ -79,55 +79,55 @@ export class CallRecord {
     this.settled(undefined, undefined);
     this.sentMs = undefined;
     this.queuedSinceUs = nowUs;
-    this.account.queuedSinceUs = nowUs;
+    this.creditedCall.queuedSinceUs = nowUs;
   }
 
   /** The request is being written. */
   sent(wallMs: number): void {
     this.sentMs = wallMs;
-    this.account.sentMs = wallMs;
-    this.account.attempts += 1;
+    this.creditedCall.sentMs = wallMs;
+    this.creditedCall.attempts += 1;
   }
 
   /** The attempt has left the queue with a grant. */
   granted(wait: GrantedWait): void {
-    const { account } = this;
+    const { creditedCall } = this;
     this.queuedSinceUs = undefined;
-    account.#addWaits(wait.waitedMs, wait);
-    if (wait.waitedMs > (account.longestWait?.waitedMs ?? 0)) account.longestWait = wait;
+    creditedCall.#addWaits(wait.waitedMs, wait);
+    if (wait.waitedMs > (creditedCall.longestWait?.waitedMs ?? 0)) creditedCall.longestWait = wait;
   }
 
   /** The attempt is passed to the network, after its jitter. */
   tried(jitterMs: number): void {
-    const { account } = this;
-    account.tries += 1;
-    account.waitedMs += jitterMs;
-    account.attemptWaitMs += jitterMs;
-    account.#countGranted();
+    const { creditedCall } = this;
+    creditedCall.tries += 1;
+    creditedCall.waitedMs += jitterMs;
+    creditedCall.attemptWaitMs += jitterMs;
+    creditedCall.#countGranted();
   }
 
   /** The attempt has waited for its jitter, but is not sent: it enters the queue again, or its deadline has passed. */
   jitterLost(jitterMs: number): void {
-    const { account } = this;
-    account.waitedMs += jitterMs;
-    account.#forgetGranted();
+    const { creditedCall } = this;
+    creditedCall.waitedMs += jitterMs;
+    creditedCall.#forgetGranted();
   }
 
   /** The attempt has left the queue without a grant. */
   leftQueue(nowUs: number, parts: WaitParts): void {
-    const { queuedSinceUs, account } = this;
+    const { queuedSinceUs, creditedCall } = this;
     this.queuedSinceUs = undefined;
     if (queuedSinceUs === undefined) return;
-    account.#addWaits((nowUs - queuedSinceUs) / 1000, parts);
-    account.#forgetGranted();
+    creditedCall.#addWaits((nowUs - queuedSinceUs) / 1000, parts);
+    creditedCall.#forgetGranted();
   }
 
   /** The result of an attempt; undefined while it is not known. */
   settled(outcome: Outcome | undefined, retryAfterMs: number | undefined): void {
     this.outcome = outcome;
     this.retryAfterMs = retryAfterMs;
-    this.account.outcome = outcome;
-    this.account.retryAfterMs = retryAfterMs;
+    this.creditedCall.outcome = outcome;
+    this.creditedCall.retryAfterMs = retryAfterMs;
   }
 
   /**
@@ -135,8 +135,8 @@ export class CallRecord {
    * is credited with the part of the wait in which it was the leader.
    */
   handOver(leader: CallRecord | undefined, nowUs: number): void {
-    const { account: former, queuedSinceUs } = this;
-    this.account = leader ?? this;
+    const { creditedCall: former, queuedSinceUs } = this;
+    this.creditedCall = leader ?? this;
     former.#countGranted();
     if (queuedSinceUs === undefined) return;
     const waitedMs = (nowUs - queuedSinceUs) / 1000;
@@ -144,8 +144,8 @@ export class CallRecord {
       former.#addWaits(waitedMs, NO_WAIT);
       former.#countGranted();
     }
-    this.account.#creditedMs = waitedMs;
-    this.account.queuedSinceUs = queuedSinceUs;
+    this.creditedCall.#creditedMs = waitedMs;
+    this.creditedCall.queuedSinceUs = queuedSinceUs;
   }
 
   /** The attempt that this call waited for is sent, or another call is credited with it from now on. */

@@ -1,21 +1,24 @@
 /** Counts the connections that the wire opens, and knows which request is the first one of its connection. */
 export class ConnectionCount {
-  readonly #isReported: boolean;
+  readonly #isDirect: boolean;
   #total = 0;
   #isNew = false;
 
-  /** @param isReported false with a proxy: then undici does not report the connections that it opens */
-  constructor(isReported: boolean) {
-    this.#isReported = isReported;
+  /** @param isDirect false with a proxy, which may open a connection to the server for any request */
+  constructor(isDirect: boolean) {
+    this.#isDirect = isDirect;
   }
 
   get total(): number {
     return this.#total;
   }
 
-  /** Whether a connection may have been opened since the count was `total`. */
+  /**
+   * Whether a connection may have been opened since the count was `total`. Always true if the wire has never reported a
+   * connection: a dispatcher of the caller may open them without a `connect` event.
+   */
   hasGrownFrom(total: number): boolean {
-    return !this.#isReported || this.#total !== total;
+    return !this.#isDirect || this.#total === 0 || this.#total !== total;
   }
 
   /** undici reports a connection, and then writes its first request in the same turn of the event loop. */
@@ -27,7 +30,10 @@ export class ConnectionCount {
     });
   };
 
-  /** True once for each connection, and only while its first request is written. */
+  /**
+   * True once for each connection, and only while its first request is written. Never true for a dispatcher that does not
+   * report its connections.
+   */
   takeNew(): boolean {
     const isNew = this.#isNew;
     this.#isNew = false;

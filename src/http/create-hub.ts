@@ -14,6 +14,8 @@ import type { Store } from "../stores/store.ts";
 import { systemTime } from "../time/system-time.ts";
 import { ActiveRequests } from "./active-requests.ts";
 import { openCache } from "./cache/open-cache.ts";
+import { StoredResponses } from "./cache/stored-responses.ts";
+import { pickCallOptions } from "./call-options.ts";
 import { checkHubOptions } from "./check-options.ts";
 import { ConnectionCount } from "./connection-count.ts";
 import type { HttpEvent } from "./http-events.ts";
@@ -124,6 +126,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const robots =
     crawlDelays &&
     new RobotsReader({
+      time,
       request: (...request) => runInHubContext(() => hub.request(...request)),
       product: () => productOf(options.userAgent),
       isListed: (host, path) => {
@@ -143,17 +146,20 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     return (end: CallEnd) => telemetry.emitRequest(request, end);
   };
   const callerIdentity = () => policy.callerIdentity;
+  const stored = cache && new StoredResponses(cache.store, time, callerIdentity);
   // Innermost stage first: each stage sends through the stage before it in this list.
   const chain: readonly ((next: SendRequest) => SendRequest)[] = [
+    // Inside the retry stage, because `maxWaitMs` bounds the wait before each attempt, and inside the artifact stage, which
+    // renames the `content-encoding` of a robots.txt.
+    next => (robots === undefined ? next : crawlDelayStage({ robots, time }, next)),
     next => retryStage({ policy: retry, budget: new RetryBudget(), breakers, time, random, telemetry }, next),
     artifactStage,
-    next => (robots === undefined ? next : crawlDelayStage(robots, next)),
-    next => cacheStage({ store: cache?.store, time, activeRequests, callerIdentity, onRefresh }, next),
+    next => cacheStage({ stored, time, activeRequests, callerIdentity, onRefresh }, next),
     next => redirectStage(origin => policy.hostNames.of(origin), time, next),
     next => refusalStage(time, next),
   ];
   const connections = new ConnectionCount(proxies === undefined);
-  // A dispatcher given by the caller may have no events.
+  // A dispatcher given by the caller need not be an EventEmitter.
   const wireEvents: Partial<Pick<Dispatcher, "on" | "off">> = wire;
   wireEvents.on?.("connect", connections.onOpened);
   const deferredStamps = new DeferredStamps(time);
@@ -191,7 +197,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       activeRequests,
       telemetry,
     },
-    defaults: options.refusals === undefined ? options.defaults : { refusals: options.refusals, ...options.defaults },
+    defaults: pickCallOptions({ refusals: options.refusals, ...pickCallOptions(options.defaults ?? {}) }),
     retryDeadlineMs: retry.deadlineMs,
     cacheStats: () => cache?.store.stats,
     nodeRequestDeps: {
@@ -199,6 +205,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       activeRequests,
       callerIdentity,
       tracers,
+      invalidate: (request, head) => stored?.invalidate(request, head),
       onStarted: () => statusPublisher?.scheduleWrite(),
     },
     ownsWire: dispatcher === undefined && proxies === undefined,

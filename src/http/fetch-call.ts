@@ -46,7 +46,7 @@ export class FetchCall implements ActiveRequest {
   }
 
   /** The hub is not closed before `release`, and sends further requests of this call. */
-  hold(activeRequests: ActiveRequests): void {
+  keepHubOpen(activeRequests: ActiveRequests): void {
     if (this.#heldBy !== undefined) return;
     this.#heldBy = activeRequests;
     activeRequests.add(this);
@@ -58,7 +58,7 @@ export class FetchCall implements ActiveRequest {
   }
 
   /** Whether its requests are sent although the hub is being closed. */
-  get isHeld(): boolean {
+  get keepsHubOpen(): boolean {
     return this.#heldBy !== undefined && !this.#isAborted;
   }
 
@@ -72,13 +72,13 @@ export class FetchCall implements ActiveRequest {
    * leads to another origin. Here every credential is dropped, also when a later redirect returns to the first origin.
    */
   headersFor(origin: string, headers: readonly string[]): readonly string[] {
-    this.#hasLeftOrigin = this.leavesTo(origin);
+    this.#hasLeftOrigin = this.dropsCredentialsAt(origin);
     this.#origin = origin;
     return this.#hasLeftOrigin ? withoutHeaders(headers, isCredentialName) : headers;
   }
 
   /** Whether a request to this origin is sent without credentials. */
-  leavesTo(origin: string): boolean {
+  dropsCredentialsAt(origin: string): boolean {
     return this.#hasLeftOrigin || (this.#origin !== undefined && this.#origin !== origin);
   }
 

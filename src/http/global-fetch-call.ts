@@ -37,12 +37,13 @@ export class GlobalFetchCall implements FetchCallObserver {
   }
 
   /**
-   * The call of Node's fetch to which a request belongs: a call that was redirected to its origin, or a new one. Of
-   * several such calls, one that has left its first origin counts, because its requests have no credentials.
+   * The call of Node's fetch to which a request belongs: a call that was redirected to its origin, or a new one.
+   * If several calls match, one that was redirected to another origin is preferred: its requests have no credentials, so a
+   * wrong match sends none.
    */
   callOf(origin: string, nowUs: number): FetchCall {
     const expected = this.#expected.filter(request => request.origin === origin);
-    const left = expected.filter(({ call }) => call.leavesTo(origin));
+    const left = expected.filter(({ call }) => call.dropsCredentialsAt(origin));
     const match = left.find(({ isSent }) => !isSent) ?? left[0] ?? expected.find(({ isSent }) => !isSent);
     if (match !== undefined) {
       match.isSent = true;
@@ -57,7 +58,7 @@ export class GlobalFetchCall implements FetchCallObserver {
     this.onEnd(call);
     this.#expected.push({ call, origin, isSent: false });
     // Only now, because most calls get no redirect, and no request is active until fetch follows it.
-    call.hold(this.#activeRequests);
+    call.keepHubOpen(this.#activeRequests);
     const release = () => call.release();
     Promise.resolve(this.#settled).then(release, release);
   }

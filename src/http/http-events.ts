@@ -117,7 +117,10 @@ export type HttpEvent =
       readonly jitter_wait_ms: number;
       /** Delay between the attempt before and this one, in ms: backoff or Retry-After. */
       readonly retry_wait_ms: number;
-      /** `none` when no connection was made: nothing was sent. */
+      /**
+       * `none` when no connection was made: nothing was sent. With a dispatcher of the caller that emits no `connect`
+       * events, a new connection is shown as `reused`.
+       */
       readonly connection: "new" | "reused" | "none";
       /** Undefined when there was no response. */
       readonly status: number | undefined;

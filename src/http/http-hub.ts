@@ -57,6 +57,7 @@ export interface HubParts {
   readonly listeners: Listeners<HttpEvent>;
   readonly tracers: Tracers;
   readonly callDeps: CallDeps;
+  /** Without options that are undefined. */
   readonly defaults: CallOptions | undefined;
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
@@ -120,7 +121,7 @@ export class HttpHub implements Hub {
     // Node's fetch follows redirects itself.
     const call = { ...(options ? pickCallOptions(options) : undefined), fetchCall, maxRedirections: 0 };
     const init = fetchInit(options, new FetchDispatcher(this.#dispatchFetch, call));
-    fetchCall.hold(callDeps.activeRequests);
+    fetchCall.keepHubOpen(callDeps.activeRequests);
     try {
       let target = input;
       const given = options?.body;
@@ -133,7 +134,8 @@ export class HttpHub implements Hub {
         init["body"] = fetchCall.bodyBytes;
       }
       const response = await builtInFetch(target, init);
-      // An installed hub gets the request of a fetch that does not use its dispatcher.
+      // If a hub is installed, a replaced fetch that ignores `init.dispatcher` reaches it through the global dispatcher, so
+      // this is not reported.
       if (!fetchCall.isSent && this.#installations.size === 0) this.#bypassReports.addUnseen(urlOf(input));
       return response;
     } catch (error) {
@@ -164,12 +166,12 @@ export class HttpHub implements Hub {
 
   dispatcher(call: CallOptions = {}): Dispatcher {
     checkCallOptions(call, "hub.dispatcher");
-    return this.#createDispatcher(call);
+    return this.#createDispatcher(pickCallOptions(call));
   }
 
   install(call: CallOptions = {}): () => void {
     checkCallOptions(call, "hub.install");
-    const own: CallOptions = { ...pickCallOptions(this.#parts.defaults ?? {}), ...pickCallOptions(call) };
+    const own: CallOptions = { ...this.#parts.defaults, ...pickCallOptions(call) };
     // Without `maxBreakerWaitMs`, a `maxWaitMs` bounds the wait for circuits too.
     const fallback = own.maxWaitMs === undefined ? { ...INSTALL_DEFAULTS, ...own } : own;
     const uninstall = install(this.#createDispatcher(undefined, fallback));
@@ -192,12 +194,13 @@ export class HttpHub implements Hub {
   agents(call: CallOptions = {}, options: AgentOptions = {}): HubAgents {
     checkCallOptions(call, "hub.agents");
     checkNodeCall(call, "hub.agents");
-    return createHubAgents(this.#nodeInterceptor(call), options);
+    return createHubAgents(this.#nodeInterceptor(pickCallOptions(call)), options);
   }
 
   with<Result>(call: CallOptions, work: () => Result): Result {
     checkCallOptions(call, "hub.with");
-    return this.#context.run(mergeCallOptions(call, this.#context.getStore()) ?? NO_OPTIONS, work);
+    const inner = mergeCallOptions(pickCallOptions(call), this.#context.getStore());
+    return this.#context.run(inner ?? NO_OPTIONS, work);
   }
 
   listen(listener: HubListener): () => void {
@@ -315,7 +318,7 @@ export class HttpHub implements Hub {
   ): void {
     const { callDeps, tracers } = this.#parts;
     try {
-      if (this.#closing !== undefined && !given?.fetchCall?.isHeld) throw new HubClosedError();
+      if (this.#closing !== undefined && !given?.fetchCall?.keepsHubOpen) throw new HubClosedError();
       const call = this.#withDefaults(given, fallback) ?? NO_OPTIONS;
       const outgoing = toOutgoingRequest(options, handler, call, this.#outgoing);
       tracers.start(outgoing);

@@ -9,8 +9,8 @@ export interface HubInternals {
   /** These processes that share the store have ended: their leases end now, and not at their time. */
   processesEnded(processIds: readonly string[]): void;
   /**
-   * When a request that was refused is worth sending again before its `retryAfterMs`, in milliseconds: a process that
-   * shares the limit has a turn before it, and may have ended. Undefined without such a process.
+   * Milliseconds after which a refused request may be tried again, earlier than `retryAfterMs`: the refusal counts the turn
+   * of another process, and that process may have ended. Undefined if no other process is ahead.
    * @param key `host` of the refusal: a host or a service
    */
   retryMs(key: string, role: Role): number | undefined;

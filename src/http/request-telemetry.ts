@@ -108,10 +108,10 @@ export class RequestTelemetry {
     if (!this.#listeners.hasListener("http_retry")) return;
     this.#listeners.emit({
       event_type: "http_retry",
-      call_id: record.account.callId,
+      call_id: record.creditedCall.callId,
       host,
       role,
-      attempt: record.account.tries,
+      attempt: record.creditedCall.tries,
       delay_ms,
       status,
       error: error === undefined ? undefined : codeOf(error),

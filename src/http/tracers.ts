@@ -4,7 +4,7 @@ import type { ReportedRequest } from "./request-telemetry.ts";
 import { SafeCallTrace } from "./safe-call-trace.ts";
 import type { StartedCall, Tracer } from "./tracing.ts";
 
-/** Is called when a call begins. */
+/** Called when a call begins. */
 type CallObserver = (call: StartedCall) => void;
 
 /**

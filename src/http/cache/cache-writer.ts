@@ -83,7 +83,8 @@ export class CacheWriter {
   settled(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#settling.push(resolve);
-    // The timer of a locked file stays: more attempts would not unlock it. Any other is too late for a cache that closes.
+    // Keep the backoff timer of a locked file: an earlier attempt would fail too. Cancel any other timer and write now,
+    // because the cache is being closed.
     if (this.#busyFailures === 0) {
       this.#timer?.cancel();
       this.#timer = undefined;

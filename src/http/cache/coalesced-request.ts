@@ -26,7 +26,7 @@ import {
 import { type SubscribedCall, type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
 /** How a request that has left a coalesced one is sent. */
-export type RequestAgain =
+export type ResendMode =
   /** As a new request. */
   | "shared"
   /** As a new request that shares nothing with other requests. */
@@ -49,7 +49,7 @@ export interface CoalescedRequestDeps {
   readonly isOutdated: () => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Sends the request of a subscriber on its own. */
-  readonly requestAgain: (call: SubscribedCall, how: RequestAgain) => RequestHandle;
+  readonly requestAgain: (call: SubscribedCall, how: ResendMode) => RequestHandle;
   /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
   readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
   /** Called when no further request may join. */
@@ -345,7 +345,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   }
 
   /** Sends the request of each follower on its own. */
-  #releaseFollowers(howFor: (request: OutgoingRequest) => RequestAgain): void {
+  #releaseFollowers(howFor: (request: OutgoingRequest) => ResendMode): void {
     this.#deps.onJoinClosed();
     this.#handOverFollowers(follower => this.#deps.requestAgain(follower, howFor(follower.request)));
   }

@@ -1,4 +1,7 @@
-/** Bounds the memory. Beyond it the oldest invalidation counts for all URLs. */
+/**
+ * Bounds the memory. If there are more, the oldest is forgotten, and every response requested before it counts as
+ * invalidated.
+ */
 const URLS_MAX = 10_000;
 
 /**

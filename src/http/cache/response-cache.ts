@@ -14,11 +14,11 @@ import { completing } from "./completing-request.ts";
 import { hasRequestedBytes } from "./partial-response.ts";
 import { type FallbackRules, type Revalidation, revalidationOf } from "./revalidation.ts";
 import { coalescingKey } from "./selection.ts";
-import { type SendingFacts, StoredResponses, urlOf } from "./stored-responses.ts";
+import { type SendingFacts, type StoredResponses, urlOf } from "./stored-responses.ts";
 import { UnsafeResponse } from "./unsafe-response.ts";
 
 export interface ResponseCacheDeps {
-  readonly store: CacheStore;
+  readonly stored: StoredResponses;
   readonly time: Time;
   readonly activeRequests: ActiveRequests;
   readonly next: SendRequest;
@@ -32,7 +32,7 @@ export interface ResponseCacheDeps {
 }
 
 /** The stored responses that can be used for a request that is sent. */
-interface Known {
+interface UsableStored {
   /** A stored response that the server is asked to confirm. */
   readonly revalidation?: Revalidation | undefined;
   /** A stored part that the response may complete. */
@@ -62,11 +62,11 @@ export class ResponseCache {
   /** Keys whose last response could not be shared: their next requests do not wait for each other. */
   readonly #unshareableKeys = new Set<string>();
 
-  constructor({ store, time, activeRequests, next, callerIdentity, onRefresh }: ResponseCacheDeps) {
+  constructor({ stored, time, activeRequests, next, callerIdentity, onRefresh }: ResponseCacheDeps) {
     this.#callerIdentity = callerIdentity;
     this.#onRefresh = onRefresh;
-    this.#store = store;
-    this.#stored = new StoredResponses(store, time, callerIdentity);
+    this.#store = stored.store;
+    this.#stored = stored;
     this.#time = time;
     this.#activeRequests = activeRequests;
     this.#next = next;
@@ -78,7 +78,7 @@ export class ResponseCache {
    */
   send(request: OutgoingRequest, control: RequestControl, sink: ResponseSink, mayShare = true): RequestHandle {
     const found = control.ignoresStored ? undefined : this.#stored.find(request);
-    if (found === undefined) return this.#forward(request, control, sink, NOTHING, mayShare);
+    if (found === undefined) return this.#forward(request, control, sink, NOTHING_STORED, mayShare);
     if (!hasRequestedBytes(request, found)) return this.#forward(request, control, sink, { part: found }, mayShare);
     const verdict = decideReuse(this.#stored.factsOf(found), control, this.#time.wallMs());
     if (verdict.kind === "revalidate") {
@@ -87,15 +87,18 @@ export class ResponseCache {
     }
     const body = found.body();
     // Another process has evicted it since it was found.
-    if (body === undefined) return this.#forward(request, control, sink, NOTHING, mayShare);
+    if (body === undefined) return this.#forward(request, control, sink, NOTHING_STORED, mayShare);
     const isFresh = verdict.kind === "fresh";
     if (verdict.kind === "stale-while-revalidate" && !control.onlyIfCached)
       this.#revalidateInBackground(request, control, found);
     return deliverCacheReply(request, isFresh ? "hit" : "stale", this.#stored.withAge(found), body, sink);
   }
 
-  /** For a request that does not use stored responses: a sink that removes those which its response makes invalid. */
-  sinkFor(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): ResponseSink {
+  /**
+   * Wraps the sink of a request that bypasses the cache. If the request is unsafe and succeeds, the stored responses that it
+   * makes invalid are removed.
+   */
+  invalidatingSink(request: OutgoingRequest, control: RequestControl, sink: ResponseSink): ResponseSink {
     const { method, role, record } = request;
     if (method === "GET" || method === "HEAD" || method === "OPTIONS") return sink;
     const requestedMs = this.#time.wallMs();
@@ -119,7 +122,7 @@ export class ResponseCache {
     request: OutgoingRequest,
     control: RequestControl,
     sink: ResponseSink,
-    known: Known,
+    known: UsableStored,
     mayShare: boolean,
   ): RequestHandle {
     if (control.onlyIfCached) return deliverNotCached(request, sink);
@@ -143,7 +146,7 @@ export class ResponseCache {
     request: OutgoingRequest,
     control: RequestControl,
     sink: ResponseSink,
-    known: Known,
+    known: UsableStored,
     joining: Joining,
   ): RequestHandle {
     const coalesced = this.#createCoalesced(request, control, known, joining);
@@ -175,7 +178,7 @@ export class ResponseCache {
   #createCoalesced(
     request: OutgoingRequest,
     control: RequestControl,
-    { revalidation, part }: Known,
+    { revalidation, part }: UsableStored,
     { key, mayBeJoined }: Joining,
     onBackgroundEnd?: (end: CallEnd) => void,
   ): CoalescedRequest {
@@ -195,7 +198,7 @@ export class ResponseCache {
           const again =
             how === "requeued" ? this.#asRetry(call.request) : this.#withRemainingWait(call.request, sent.record);
           return how === "unconditional"
-            ? this.#forward(again, call.control, call.sink, NOTHING, true)
+            ? this.#forward(again, call.control, call.sink, NOTHING_STORED, true)
             : this.send(again, call.control, call.sink, how !== "unshared");
         },
         onShareable: (isShareable, head) => {
@@ -226,12 +229,12 @@ export class ResponseCache {
    * A follower that is sent on its own. If the shared request was still queued, the time since the follower's start
    * counts as its own time in the queue, so less of its `maxWaitMs` and `maxBreakerWaitMs` is left (law L4).
    */
-  #withRemainingWait(follower: OutgoingRequest, { sentMs, account }: CallRecord): OutgoingRequest {
+  #withRemainingWait(follower: OutgoingRequest, { sentMs, creditedCall }: CallRecord): OutgoingRequest {
     const again = { ...follower, needsCallerContext: true };
     const { maxWaitMs, maxBreakerWaitMs } = follower.call;
     if (sentMs !== undefined || (maxWaitMs ?? maxBreakerWaitMs) === undefined) return again;
     const waitedMs = (this.#time.monotonicUs() - follower.startedUs) / 1000;
-    const breakerWaitMs = Math.min(waitedMs, account.breakerWaitMs);
+    const breakerWaitMs = Math.min(waitedMs, creditedCall.breakerWaitMs);
     const bounds = {
       maxWaitMs: remainingMs(maxWaitMs, waitedMs),
       maxBreakerWaitMs: remainingMs(maxBreakerWaitMs, breakerWaitMs),
@@ -265,7 +268,7 @@ export class ResponseCache {
   }
 }
 
-const NOTHING: Known = Object.freeze({});
+const NOTHING_STORED: UsableStored = Object.freeze({});
 
 /**
  * The shared request has a record of its own, because it may outlive the call of its first leader. Waits and attempts are
@@ -275,7 +278,7 @@ function withOwnRecord(request: OutgoingRequest): OutgoingRequest {
   // A refresh has no caller.
   if (request.cause === "refresh") return request;
   const record = new CallRecord();
-  record.account = request.record;
+  record.creditedCall = request.record;
   return { ...request, record };
 }
 

@@ -124,3 +124,22 @@ test("Vary: user-agent separates hubs with different User-Agents, and only with 
   assert.equal(await plain(first), "first/1");
   assert.equal(await plain(second), "first/1");
 });
+
+test("responses of virtual hosts, which only the Host header names, are kept apart", async t => {
+  const { server, withToken } = await world(t, {}, ({ headers }, response) => {
+    response.setHeader("cache-control", "max-age=600").end(`site of ${headers.host}`);
+  });
+  const hub = await withToken(undefined);
+  const own = server.origin.slice("http://".length);
+  const get = async (host: string | undefined) => {
+    const { headers, body } = await hub.request(server.origin, host === undefined ? {} : { headers: { host } });
+    return [await body.text(), headers["cache-status"]];
+  };
+  assert.deepEqual(await get(undefined), [`site of ${own}`, MISS]);
+  for (const host of ["a.example", "b.example"]) {
+    assert.deepEqual(await get(host), [`site of ${host}`, MISS]);
+    assert.deepEqual(await get(host), [`site of ${host}`, HIT]);
+  }
+  assert.deepEqual(await get(undefined), [`site of ${own}`, HIT]);
+  assert.deepEqual(await get(own), [`site of ${own}`, HIT], "it names the host of the URL");
+});

@@ -12,8 +12,9 @@ const IDENTITY = "(identity)";
 /** The facts of a request that select a stored variant of its URL, as the server sees them: with its identification. */
 export class Selection {
   /**
-   * The names that keep responses apart, also when the server sends no `Vary` (law L13): headers with credentials,
-   * `PARTITION` for a call with a partition, `IDENTITY` for a URL to which identification adds parameters.
+   * The names that keep responses apart, also when the server sends no `Vary` (law L13): headers with credentials, `host`
+   * if it names another host than the URL, `PARTITION` for a call with a partition, `IDENTITY` for a URL to which
+   * identification adds parameters.
    */
   readonly separatingNames: readonly string[];
   readonly #request: OutgoingRequest;
@@ -45,18 +46,28 @@ export class Selection {
     const { headers } = this.#sent;
     for (let at = 0; at < headers.length; at += 2) {
       const name = headers[at] as string;
-      if (ORDINARY_NAMES.has(name) || !(isCredentialName(name) || secretHeaders.includes(name))) continue;
+      if (ORDINARY_NAMES.has(name)) continue;
+      const isSeparating =
+        name === "host"
+          ? this.#isOtherHost(headers[at + 1] as string)
+          : isCredentialName(name) || secretHeaders.includes(name);
+      if (!isSeparating) continue;
       names ??= [];
       names.push(name);
     }
     return names ?? NO_NAMES;
+  }
+
+  #isOtherHost(host: string): boolean {
+    const { origin } = this.#request;
+    return host.toLowerCase() !== origin.slice(origin.indexOf("//") + 2);
   }
 }
 
 const NO_NAMES: readonly string[] = Object.freeze([]);
 /** Headers of most requests, whose names are skipped quickly, because this runs for every request. */
 const ORDINARY_NAMES: ReadonlySet<string> = new Set(
-  "host connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
+  "connection accept accept-language accept-encoding sec-fetch-mode user-agent".split(" "),
 );
 
 /**

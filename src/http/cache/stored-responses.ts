@@ -24,14 +24,14 @@ export interface SendingFacts {
 
 /** The responses in a store, as requests see them: by URL, selecting headers and credentials, with their age. */
 export class StoredResponses {
-  readonly #store: CacheStore;
+  readonly store: CacheStore;
   readonly #time: Time;
   readonly #callerIdentity: () => CallerIdentity;
   readonly #invalidations = new Invalidations();
   readonly #facts = new WeakMap<StoredResponse, EntryFacts>();
 
   constructor(store: CacheStore, time: Time, callerIdentity: () => CallerIdentity) {
-    this.#store = store;
+    this.store = store;
     this.#time = time;
     this.#callerIdentity = callerIdentity;
   }
@@ -42,7 +42,7 @@ export class StoredResponses {
    * names that select it.
    */
   find(request: OutgoingRequest): FoundResponse | undefined {
-    const stored = this.#store.find(urlOf(request));
+    const stored = this.store.find(urlOf(request));
     if (stored.length === 0) return undefined;
     const selection = new Selection(request, this.#callerIdentity());
     return stored.find(
@@ -66,21 +66,24 @@ export class StoredResponses {
     });
   }
 
-  /** Has no effect when the URL was written to since the request. */
+  /** Has no effect if this hub has sent a successful unsafe request for the URL since. */
   put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], sent: SendingFacts): void {
     if (this.isInvalidatedSince(request, sent.invalidations)) return;
     if (head.status !== 206) {
-      this.#store.put(urlOf(request), this.#storedOf(request, head, sent), chunks);
+      this.store.put(urlOf(request), this.#storedOf(request, head, sent), chunks);
       return;
     }
     const part = storablePart(head, chunks, this.find(request));
-    if (part !== undefined) this.#store.put(urlOf(request), this.#storedOf(request, part.head, sent), [part.body]);
+    if (part !== undefined) this.store.put(urlOf(request), this.#storedOf(request, part.head, sent), [part.body]);
   }
 
   /** Removes the responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
-  invalidate(request: OutgoingRequest, { status, headers }: ResponseHead): void {
+  invalidate(
+    request: Pick<OutgoingRequest, "method" | "origin" | "path">,
+    { status, headers }: Pick<ResponseHead, "status" | "headers">,
+  ): void {
     for (const url of invalidatedUrls(request.method, status, urlOf(request), headers)) {
-      this.#store.remove(url);
+      this.store.remove(url);
       this.#invalidations.add(url);
     }
   }
@@ -101,7 +104,7 @@ export class StoredResponses {
    */
   supersede(request: OutgoingRequest, { status }: ResponseHead): void {
     if (status === 206 || !HEURISTICALLY_CACHEABLE.has(status) || request.record.outcome?.kind === "failure") return;
-    if (this.find(request) !== undefined) this.#store.remove(urlOf(request));
+    if (this.find(request) !== undefined) this.store.remove(urlOf(request));
   }
 
   /** The head with its current `age`. */
@@ -137,7 +140,7 @@ export class StoredResponses {
   }
 }
 
-export function urlOf({ origin, path }: OutgoingRequest): string {
+export function urlOf({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): string {
   return `${origin}${path}`;
 }
 

@@ -12,8 +12,8 @@ export interface UnsafeResponseDeps {
 }
 
 /**
- * Passes on the response of an unsafe request, removes the stored responses that it makes invalid, and stores it when it
- * is also the response to a later GET (RFC 9110, section 9.3.3).
+ * Passes on the response of an unsafe request, removes the stored responses that it makes invalid, and stores it if it may
+ * answer later GETs (RFC 9110, section 9.3.3).
  */
 export class UnsafeResponse implements ResponseSink {
   readonly #deps: UnsafeResponseDeps;

@@ -17,8 +17,8 @@ export class MethodHook<Method> {
   }
 
   /**
-   * Makes our function the current one. If another library has replaced it, a new function of ours calls that of the
-   * library, which may call our earlier one: ours must do no harm if they are called twice.
+   * Makes our function the current one. If another library has replaced it, a new wrapper is set that calls the
+   * library's function. That function may call our earlier wrapper, so one request can pass two of our wrappers.
    */
   install(): void {
     const next = this.#read();

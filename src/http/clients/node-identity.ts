@@ -31,8 +31,8 @@ export function addMissingHeaders(request: ClientRequest, fields: readonly strin
 }
 
 /**
- * Removes from the Location of a redirect what `addIdentity` has added, because the client itself follows the redirect.
- * Throws a RedirectError when the key is in a part of the Location from which it cannot be removed.
+ * Removes from the Location of a redirect what `addIdentity` has added with this identity, because the client itself
+ * follows the redirect. Throws a RedirectError when the key is in a part of the Location from which it cannot be removed.
  */
 export function scrubLocation(
   response: IncomingMessage,

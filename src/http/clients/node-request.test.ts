@@ -431,6 +431,55 @@ test("the identification of the host is added, and removed from the redirect tha
   assert.equal(server.requests[2]?.headers["user-agent"], "mine/1");
 });
 
+test("a successful unsafe request removes the stored responses of its URL and of its Location", async t => {
+  const server = await serve(t, (request, response) => {
+    response.setHeader("cache-control", "max-age=600");
+    if (request.method !== "GET")
+      response.writeHead(request.url?.startsWith("/refused") ? 409 : 303, { location: "/list?key=1" });
+    response.end(`${request.url}`);
+  });
+  const own = { query: { key: "{A_KEY}" } };
+  const policy = { identities: { hosts: { "127.0.0.1": own } } };
+  const hub = await createHub({ env: { A_KEY: "1" }, policy });
+  t.after(() => hub.destroy());
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const statuses = async () => {
+    const gets = ["/item", "/list", "/refused"].map(path => hub.fetch(`${server.origin}${path}`));
+    return (await Promise.all(gets)).map(({ headers }) => headers.get("cache-status")?.split("; ")[1]);
+  };
+  const put = async (path: string) => {
+    const response = await responseOf(http.request(`${server.origin}${path}`, { agent, method: "PUT" }).end("new"));
+    response.resume();
+    await once(response, "close");
+  };
+  assert.deepEqual(await statuses(), ["fwd=miss", "fwd=miss", "fwd=miss"]);
+  await put("/refused");
+  assert.deepEqual(await statuses(), ["hit", "hit", "hit"]);
+  await put("/item");
+  assert.deepEqual(await statuses(), ["fwd=miss", "fwd=miss", "hit"]);
+});
+
+test("a key that a reload has replaced is still removed from the redirect of the request that sent it", async t => {
+  const arrived = Promise.withResolvers<() => void>();
+  const server = await serve(t, (request, response) =>
+    arrived.resolve(() => void response.writeHead(302, { location: `http://far.example${request.url}` }).end()),
+  );
+  const withKey = (name: string) => ({ identities: { hosts: { "127.0.0.1": { query: { api_key: `{${name}}` } } } } });
+  const hub = await createHub({ env: { OLD_KEY: "first-k3y", NEW_KEY: "second-k3y" }, policy: withKey("OLD_KEY") });
+  t.after(() => hub.destroy());
+  const { http: agent } = hub.agents();
+  t.after(() => agent.destroy());
+  const answered = responseOf(http.get(`${server.origin}/search?q=1`, { agent }));
+  const answer = await arrived.promise;
+  await hub.reload(withKey("NEW_KEY"));
+  answer();
+  const response = await answered;
+  response.resume();
+  assert.equal(server.requests[0]?.url, "/search?q=1&api_key=first-k3y");
+  assert.equal(response.headers.location, "http://far.example/search?q=1");
+});
+
 test("a proxy gets no key of the host in the URL, because the connection to it is not encrypted", async t => {
   const proxy = await serve(t, (request, response) =>
     response.writeHead(302, { location: `${request.url}?api_key=k3y-of-ours` }).end(),

@@ -4,6 +4,7 @@ import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/break
 import { BodyUnreadError } from "../../errors.ts";
 import type { Timer } from "../../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
+import type { StoredResponses } from "../cache/stored-responses.ts";
 import type { CallOptions } from "../call-options.ts";
 import { CallRecord, deadlineError } from "../call-record.ts";
 import { silentOutcome } from "../stages/abort-outcome.ts";
@@ -24,6 +25,8 @@ export interface NodeRequestDeps extends GatedRequestDeps {
   readonly activeRequests: ActiveRequests;
   readonly callerIdentity: () => CallerIdentity;
   readonly tracers: Tracers;
+  /** Removes the stored responses that a successful unsafe request makes invalid. */
+  readonly invalidate: StoredResponses["invalidate"];
   /** Called when a request enters the hub. */
   readonly onStarted: () => void;
 }
@@ -92,7 +95,9 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     this.#watch();
     if (this.#plan.call.deadlineMs !== undefined) this.#armDeadline();
     try {
-      addIdentity(this.#client, this.#plan, this.deps.callerIdentity());
+      const identity = this.deps.callerIdentity();
+      this.request.record.identity = identity;
+      addIdentity(this.#client, this.#plan, identity);
       this.#startTrace();
       this.enter();
     } catch (error) {
@@ -209,18 +214,21 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
       this.#receivedBytes += bytes;
       this.log?.received(bytes);
     });
-    const { breakers, time, unreadBodies, callerIdentity } = this.deps;
+    const { breakers, time, unreadBodies } = this.deps;
     const head = { status, statusText, headers, rawHeaders: undefined };
     this.reportHead(head, hostFeedback(head, this.#plan, breakers, time));
     this.#checked = this.#progressOf(response);
     unreadBodies.paused(this);
     try {
-      scrubLocation(response, this.#plan, callerIdentity());
+      const { identity } = this.request.record;
+      if (identity !== undefined) scrubLocation(response, this.#plan, identity);
       return true;
     } catch (error) {
       this.#client.emit("error", error);
       this.#client.destroy();
       return false;
+    } finally {
+      this.deps.invalidate(this.request, { status, headers });
     }
   }
 

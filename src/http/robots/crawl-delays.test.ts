@@ -1,8 +1,18 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
-import { hubFor, only, recordEvents, serve, type TestHubOptions, until } from "../../../test/http/kit.ts";
-import { StoreError } from "../../errors.ts";
+import { gzipSync } from "node:zlib";
+import {
+  assertNothingLeft,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  settles,
+  type TestHubOptions,
+  until,
+} from "../../../test/http/kit.ts";
+import { RateLimitExceeded, StoreError } from "../../errors.ts";
 import { limitPoliciesFrom } from "../../policy/limits.ts";
 import { partitionName } from "../../policy/partition-name.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
@@ -140,6 +150,64 @@ test("a robots.txt that does not arrive within 10 s sets no delay, and the reque
   assert.deepEqual(await Promise.all(sent), ["page", "page"]);
 });
 
+/** A server that holds its robots.txt until the test answers it. */
+async function heldRobots(t: Parameters<typeof serve>[0]) {
+  const time = new FakeTime();
+  const robots = Promise.withResolvers<() => void>();
+  const server = await serve(t, ({ url }, response) => {
+    if (url === "/robots.txt") robots.resolve(() => response.end("User-agent: *\nCrawl-delay: 2\n"));
+    else response.end("page");
+  });
+  const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits });
+  const events = recordEvents(hub);
+  const send = async (path: string, maxWaitMs: number) =>
+    (await hub.fetch(`${server.origin}${path}`, { role: "landing", maxWaitMs })).text();
+  const answer = async () => {
+    (await robots.promise)();
+    await until(() => only(events, "crawl_delay").length === 1);
+  };
+  return { time, hub, send, answer, asked: robots.promise, pages: () => server.requests.length - 1 };
+}
+
+test("a call that may not wait is refused while robots.txt is read, and sent afterwards", async t => {
+  const { time, hub, send, answer, asked, pages } = await heldRobots(t);
+  await assert.rejects(send("/1", 0), (error: Error) => {
+    assert.ok(error instanceof RateLimitExceeded);
+    assert.equal(error.retryAfterMs, 10_000);
+    assert.equal(
+      error.message,
+      "Crawl-delay (robots.txt is being read) for 127.0.0.1 (landing): next slot in 10 s, but this call waits at most 0 ms (maxWaitMs)",
+    );
+    return true;
+  });
+  await asked;
+  await time.advance(4_000);
+  await assert.rejects(send("/2", 0), { retryAfterMs: 6_000 });
+  assert.equal(pages(), 0);
+  await answer();
+  assert.equal(await send("/3", 0), "page");
+  assertNothingLeft(hub, time);
+});
+
+test("the wait for robots.txt is part of maxWaitMs", async t => {
+  const { time, hub, send, answer, asked, pages } = await heldRobots(t);
+  const short = assert.rejects(send("/1", 500), { code: "DOCSTOKG_RATE_LIMITED", retryAfterMs: 9_500 });
+  const second = send("/2", 5_000);
+  // After robots.txt it may wait 1 s more, and not 2 s.
+  const third = assert.rejects(send("/3", 5_000), RateLimitExceeded);
+  await asked;
+  await time.advance(499);
+  assert.equal(hub.snapshot().calls, 4);
+  await time.advance(1);
+  await settles(short);
+  await time.advance(3_500);
+  await answer();
+  assert.equal(await second, "page");
+  await third;
+  assert.equal(pages(), 1);
+  assertNothingLeft(hub, time);
+});
+
 test("a robots.txt that the caller requests itself is read, and not requested again", async t => {
   const { time, hub, urls, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
   await send("/robots.txt", "landing");
@@ -150,6 +218,50 @@ test("a robots.txt that the caller requests itself is read, and not requested ag
   for (let step = 0; step < 2; step += 1) await time.advance(10_030);
   await Promise.all(sent);
   assert.equal(urls().filter(url => url === "/robots.txt").length, 1);
+});
+
+test("a HEAD of robots.txt reads no delay, so the file is requested before the first page", async t => {
+  const { time, hub, server, urls, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n");
+  await hub.fetch(`${server.origin}/robots.txt`, { method: "HEAD", role: "landing" });
+  const sent = [send("/1", "landing"), send("/2", "landing")];
+  await until(() => pages().length === 1 && hub.snapshot().waiting === 1);
+  assert.deepEqual(urls(), ["/robots.txt", "/robots.txt", "/1"]);
+  await time.advance(11_000);
+  await Promise.all(sent);
+});
+
+for (const role of ["landing", "artifact"] as const)
+  for (const isRequestedByCaller of [false, true])
+    test(`a compressed robots.txt is read, for the role ${role}, requested by ${isRequestedByCaller ? "the caller" : "the hub"}`, async t => {
+      const time = new FakeTime();
+      const server = await serve(t, ({ url }, response) => {
+        if (url !== "/robots.txt") return void response.end("page");
+        response.setHeader("content-encoding", "gzip").end(gzipSync("User-agent: *\nCrawl-delay: 10\n"));
+      });
+      const hub = await hubFor(t, { time, crawlDelay: true, cache: false, limits });
+      const get = async (path: string) => (await hub.fetch(`${server.origin}${path}`, { role })).arrayBuffer();
+      if (isRequestedByCaller) await get("/robots.txt");
+      const sent = [get("/1"), get("/2")];
+      // The caller's own request for robots.txt counts, so both pages wait.
+      await until(() => hub.snapshot().waiting === (isRequestedByCaller ? 2 : 1));
+      await time.advance(11_000);
+      await Promise.race(sent);
+      await time.advance(11_000);
+      await Promise.all(sent);
+      assert.equal(server.requests.length, 3);
+    });
+
+test("a robots.txt in an unknown coding sets no delay, and is not kept", async t => {
+  const saved: string[] = [];
+  const server = await serve(t, ({ url }, response) => {
+    if (url === "/robots.txt") response.setHeader("content-encoding", "zstd");
+    response.end("User-agent: *\nCrawl-delay: 10\n");
+  });
+  const hub = await hubFor(t, { crawlDelay: true, cache: false, limits });
+  const save = async (_: string, { text }: RobotsFile) => void saved.push(text);
+  internalsOf(hub)?.keepRobots({ find: async () => undefined, save });
+  for (const path of ["/1", "/2"]) await (await hub.fetch(`${server.origin}${path}`, { role: "landing" })).text();
+  assert.deepEqual(saved, []);
 });
 
 test("robots.txt is requested outside the context of the caller that comes first", async t => {

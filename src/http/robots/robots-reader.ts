@@ -1,11 +1,15 @@
 import type { Dispatcher } from "undici";
+import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { robotsFor } from "../../core/text/robots.ts";
+import type { Time } from "../../time/time.ts";
+import { decodedText } from "../decoded-text.ts";
 import type { Hub } from "../hub.ts";
 import { withRewrittenHead } from "../stages/rewritten-head.ts";
 import type { OutgoingRequest, ResponseSink } from "../stages/stage.ts";
 import { type KeptRobots, ROBOTS_KEPT_MS, robotsToKeep } from "./kept-robots.ts";
 
 export interface RobotsReaderDeps {
+  readonly time: Time;
   /** The hub itself: robots.txt is requested under the limits and circuits of its host, and cached like any response. */
   readonly request: Hub["request"];
   /** The first word of the User-Agent. */
@@ -15,6 +19,16 @@ export interface RobotsReaderDeps {
   /** Called with each Crawl-delay that was read, in seconds. */
   readonly onDelay: (host: string, delayS: number) => void;
 }
+
+/** A robots.txt that is being read. */
+export interface RobotsReading {
+  /** Never rejects. */
+  readonly done: Promise<void>;
+  /** When it has ended at the latest, in monotonic microseconds. */
+  readonly endsByUs: number;
+}
+
+type ObservedRequest = Pick<OutgoingRequest, "method" | "origin" | "host">;
 
 /** RFC 9309 requires crawlers to read at least 500 KiB. */
 const ROBOTS_BYTES_MAX = 512_000;
@@ -30,8 +44,8 @@ const ORIGINS_MAX = 4096;
  */
 export class RobotsReader {
   readonly #deps: RobotsReaderDeps;
-  /** By origin: a promise that never rejects while robots.txt is being read, then undefined. */
-  readonly #origins = new Map<string, Promise<void> | undefined>();
+  /** By origin; undefined once robots.txt was read. */
+  readonly #origins = new Map<string, RobotsReading | undefined>();
   #kept: KeptRobots | undefined;
 
   constructor(deps: RobotsReaderDeps) {
@@ -51,34 +65,38 @@ export class RobotsReader {
     return role !== "metadata" && call.service === undefined && !this.#deps.isListed(host, path);
   }
 
-  /** Reads the robots.txt of this origin, and resolves when that is done. Undefined if it was read before. */
-  read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): Promise<void> | undefined {
+  /** Reads the robots.txt of this origin. Undefined if it was read before. */
+  read({ origin, host }: Pick<OutgoingRequest, "origin" | "host">): RobotsReading | undefined {
     if (this.#origins.has(origin)) return this.#origins.get(origin);
-    const reading = this.#load(origin, host)
+    const done = this.#load(origin, host)
       // If robots.txt cannot be read, no delay is set.
       .catch(() => undefined)
       .then(() => this.#remember(origin, undefined));
+    const reading = { done, endsByUs: this.#deps.time.monotonicUs() + DEADLINE_MS * 1000 };
     this.#remember(origin, reading);
     return reading;
   }
 
-  /** A sink for a caller that requests robots.txt itself: it also reads the text, so that it is not requested twice. */
-  observe({ origin, host }: Pick<OutgoingRequest, "origin" | "host">, sink: ResponseSink): ResponseSink {
-    if (this.#origins.has(origin)) return sink;
-    let text: TextCollector | undefined;
+  /**
+   * A sink for a caller that requests robots.txt itself: it also reads the text, so that it is not requested twice. A
+   * response without the file (to a HEAD, or another status than 200) is not read.
+   */
+  observe({ method, origin, host }: ObservedRequest, sink: ResponseSink): ResponseSink {
+    if (method !== "GET" || this.#origins.has(origin)) return sink;
+    let file: FileCollector | undefined;
     return {
       ...withRewrittenHead(sink, head => {
-        const { status, headers } = head;
-        if (status === 200 && headers["content-encoding"] === undefined) text = new TextCollector();
+        if (head.status === 200) file = new FileCollector(head.headers);
         return head;
       }),
       data: chunk => {
-        text?.add(chunk);
+        file?.add(chunk);
         sink.data(chunk);
       },
       ended: (trailers, rawTrailers) => {
+        const text = file?.text();
         if (text !== undefined) {
-          this.#learn(host, 200, text.text());
+          this.#learn(host, 200, text);
           this.#remember(origin, undefined);
         }
         sink.ended(trailers, rawTrailers);
@@ -94,14 +112,15 @@ export class RobotsReader {
   }
 
   async #fetch(origin: string, host: string): Promise<void> {
-    const { statusCode, body } = await this.#deps.request(`${origin}/robots.txt`, {
+    const { statusCode, headers, body } = await this.#deps.request(`${origin}/robots.txt`, {
       role: "metadata",
       headers: { "accept-encoding": "identity" },
       maxRedirections: REDIRECTS_MAX,
       maxWaitMs: DEADLINE_MS,
       deadlineMs: DEADLINE_MS,
     });
-    const text = await beginningOf(body);
+    const text = await beginningOf(body, headers);
+    if (text === undefined) return;
     this.#learn(host, statusCode, text);
     const file = robotsToKeep(statusCode, text);
     // The requests that wait for the delay need not wait until the file is saved.
@@ -113,7 +132,7 @@ export class RobotsReader {
     if (crawlDelayS !== undefined) this.#deps.onDelay(host, crawlDelayS);
   }
 
-  #remember(origin: string, reading: Promise<void> | undefined): void {
+  #remember(origin: string, reading: RobotsReading | undefined): void {
     for (const oldest of this.#origins.keys()) {
       if (this.#origins.size < ORIGINS_MAX || this.#origins.has(origin)) break;
       this.#origins.delete(oldest);
@@ -122,10 +141,15 @@ export class RobotsReader {
   }
 }
 
-/** The first bytes of a text. */
-class TextCollector {
+/** The first bytes of a file. A server may compress it, although `identity` was requested. */
+class FileCollector {
+  readonly #headers: HeaderFields;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
+
+  constructor(headers: HeaderFields) {
+    this.#headers = headers;
+  }
 
   get isFull(): boolean {
     return this.#bytes >= ROBOTS_BYTES_MAX;
@@ -133,17 +157,19 @@ class TextCollector {
 
   add(chunk: Buffer): void {
     if (this.isFull) return;
-    this.#chunks.push(chunk);
+    // A copy, because the caller may change or transfer the bytes.
+    this.#chunks.push(Buffer.from(chunk));
     this.#bytes += chunk.length;
   }
 
-  text(): string {
-    return Buffer.concat(this.#chunks).toString("utf8", 0, ROBOTS_BYTES_MAX);
+  /** Undefined if it cannot be decoded. */
+  text(): string | undefined {
+    return decodedText(Buffer.concat(this.#chunks).subarray(0, ROBOTS_BYTES_MAX), this.#headers, ROBOTS_BYTES_MAX);
   }
 }
 
-async function beginningOf(body: Dispatcher.ResponseData["body"]): Promise<string> {
-  const collector = new TextCollector();
+async function beginningOf(body: Dispatcher.ResponseData["body"], headers: HeaderFields): Promise<string | undefined> {
+  const collector = new FileCollector(headers);
   // Leaving the loop destroys the rest of the body.
   for await (const chunk of body) {
     collector.add(chunk as Buffer);

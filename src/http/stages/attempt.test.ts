@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { createServer, get as httpGet } from "node:http";
+import { createServer, get as httpGet, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { type Dispatcher, upgrade } from "undici";
+import { Agent, type Dispatcher, ProxyAgent, RetryAgent, upgrade } from "undici";
+import { startProxy } from "../../../test/http/connect-proxy.ts";
 import { dispatchRecorded, dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
 import {
   assertNothingLeft,
@@ -374,6 +375,33 @@ test("an unanswered request over a new connection counts from 5 s after it was s
   for (const answer of [first, second]) await (await answer).body.text();
 });
 
+for (const [name, makeDispatcher] of Object.entries({
+  ProxyAgent: (uri: string) => new ProxyAgent({ uri, proxyTunnel: true }),
+  RetryAgent: () => new RetryAgent(new Agent(), { maxRetries: 0 }),
+}))
+  test(`a request over a ${name} of the caller, which reports no connections, counts from its response`, async t => {
+    const time = new FakeTime();
+    const held: ServerResponse[] = [];
+    const server = await serve(t, (_, response) => void held.push(response));
+    const dispatcher = makeDispatcher((await startProxy(t, server.port)).url);
+    t.after(() => dispatcher.destroy());
+    const hub = await hubFor(t, { time, dispatcher, cache: false, retry: false, limits: ONE_A_SECOND_QUEUED });
+    const first = hub.request(server.origin);
+    await until(() => held.length === 1);
+    const second = hub.request(server.origin);
+    await until(() => hub.snapshot().waiting === 1);
+    await time.advance(2000);
+    assert.equal(hub.snapshot().waiting, 1);
+    held[0]?.end();
+    await (await first).body.text();
+    await time.advance(999);
+    assert.equal(hub.snapshot().waiting, 1);
+    await time.advance(1);
+    await until(() => held.length === 2);
+    held[1]?.end();
+    await (await second).body.text();
+  });
+
 test("a request whose new connection is reset before the response counts from the reset", async t => {
   const time = new FakeTime();
   const server = await serve(t, (request, response, number) => {
@@ -418,6 +446,7 @@ test("a request over an open connection counts from when it was sent", async t =
   const time = new FakeTime();
   const wire = new FakeWire(handler => handler.onRequestSent?.());
   const hub = await hubFor(t, { time, cache: false, dispatcher: wire, limits: ONE_A_SECOND_QUEUED });
+  wire.emit("connect", new URL("http://example.org"), []);
   for (let number = 0; number < 2; number += 1) dispatchTo(hub, "http://example.org", new RecordingHandler());
   await until(() => hub.snapshot().waiting === 1);
   await time.advance(999);

@@ -267,7 +267,7 @@ class RequestAttempt
   protected send(): void {
     const { options, origin, method, body, record } = this.request;
     const { path, headers } = this.#sent;
-    const trace = record.account.trace?.attemptStarted({ attempt: record.account.tries, method, origin });
+    const trace = record.creditedCall.trace?.attemptStarted({ attempt: record.creditedCall.tries, method, origin });
     const isResent = this.#unprocessedCount > 0;
     if (this.grant !== undefined)
       this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace);

@@ -1,4 +1,4 @@
-import { brotliDecompressSync, constants, gunzipSync, inflateSync } from "node:zlib";
+import { decodedText } from "../decoded-text.ts";
 import { fieldLine } from "../headers.ts";
 import type { ResponseHead } from "./stage.ts";
 
@@ -34,24 +34,9 @@ export class BodySample {
     return this.#bytes >= SAMPLE_BYTES_MAX;
   }
 
-  /** Empty if it cannot be decoded. */
+  /** Empty if it cannot be decoded: then no rule matches it. */
   text(): string {
     const bytes = Buffer.concat(this.chunks).subarray(0, SAMPLE_BYTES_MAX);
-    try {
-      return decoded(bytes, fieldLine(this.head.headers["content-encoding"])).toString("utf8");
-    } catch {
-      // The body does not have the coding that its header names: no rule matches it.
-      return "";
-    }
+    return decodedText(bytes, this.head.headers, DECODED_BYTES_MAX) ?? "";
   }
-}
-
-/** Decodes what the sample contains: the end of the data may be missing. */
-function decoded(bytes: Buffer, coding: string | undefined): Buffer {
-  const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: DECODED_BYTES_MAX };
-  if (coding === "gzip" || coding === "x-gzip") return gunzipSync(bytes, options);
-  if (coding === "deflate") return inflateSync(bytes, options);
-  if (coding === "br")
-    return brotliDecompressSync(bytes, { ...options, finishFlush: constants.BROTLI_OPERATION_FLUSH });
-  return bytes;
 }

@@ -1,15 +1,15 @@
 import { parseRange } from "../../core/cache/byte-range.ts";
 import { type RequestControl, requestControl, withCacheMode } from "../../core/cache/cache-control.ts";
 import { deliverNotCached } from "../cache/cache-reply.ts";
-import type { CacheStore } from "../cache/cache-store.ts";
 import { ResponseCache, type ResponseCacheDeps } from "../cache/response-cache.ts";
+import type { StoredResponses } from "../cache/stored-responses.ts";
 import type { CallOptions } from "../call-options.ts";
 import { joinedHeader } from "../headers.ts";
 import type { OutgoingRequest, SendRequest } from "./stage.ts";
 
-export interface CacheStageDeps extends Omit<ResponseCacheDeps, "store" | "next"> {
+export interface CacheStageDeps extends Omit<ResponseCacheDeps, "stored" | "next"> {
   /** Undefined for no cache: then the stage only answers `offline` and `only-if-cached` requests. */
-  readonly store: CacheStore | undefined;
+  readonly stored: StoredResponses | undefined;
 }
 
 /** A request with one of these headers is passed to the server: its caller has its own copy. */
@@ -24,8 +24,8 @@ const CONDITIONAL_HEADERS: ReadonlySet<string> = new Set([
  * A private HTTP cache (RFC 9111) before the limiter and the breakers: a hit uses no rate-limit unit, no slot and no
  * breaker permit, and is served while the circuit is open (law L8). Identical requests in flight are one request.
  */
-export function cacheStage({ store, ...deps }: CacheStageDeps, next: SendRequest): SendRequest {
-  const cache = store && new ResponseCache({ ...deps, store, next });
+export function cacheStage({ stored, ...deps }: CacheStageDeps, next: SendRequest): SendRequest {
+  const cache = stored && new ResponseCache({ ...deps, stored, next });
   return (request, sink) => {
     const { headers, call, cacheMode } = request;
     const directives = requestControl(joinedHeader(headers, "cache-control"), joinedHeader(headers, "pragma"));
@@ -33,7 +33,7 @@ export function cacheStage({ store, ...deps }: CacheStageDeps, next: SendRequest
     const control = withCallOptions(requested, call);
     if (cache !== undefined && mayUseCache(request, control)) return cache.send(request, control, sink);
     if (control.onlyIfCached) return deliverNotCached(request, sink);
-    return next(request, cache === undefined ? sink : cache.sinkFor(request, control, sink));
+    return next(request, cache === undefined ? sink : cache.invalidatingSink(request, control, sink));
   };
 }
 

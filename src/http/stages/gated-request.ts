@@ -51,7 +51,10 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   #jitter: Timer | undefined;
   /** When the request first entered the gate, in monotonic microseconds. */
   #enteredUs = 0;
-  /** Its waits in the queue before a new cooldown sent it back to the gate; undefined without such a wait. */
+  /**
+   * The waits of earlier passes: a cooldown that began during the jitter sends the request through the gate again. Undefined
+   * on the first pass.
+   */
   #earlierWait: EarlierWait | undefined;
 
   constructor(deps: Deps, request: Request) {

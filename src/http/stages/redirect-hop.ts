@@ -54,7 +54,10 @@ export function decideRedirect(
   };
 }
 
-/** A path that is a complete URL is sent to a proxy. A path that begins with two slashes names no host. */
+/**
+ * A path that is a complete URL is sent to a proxy. `//x` is a path here, not a host: `new URL("//x", origin)` would take x
+ * as the host.
+ */
 export function requestUrl({ origin, path }: { readonly origin: string; readonly path: string }): URL {
   return new URL(path.startsWith("/") ? `${new URL(origin).origin}${path}` : path, origin);
 }

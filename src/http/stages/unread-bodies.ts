@@ -46,7 +46,7 @@ export class UnreadBodies {
     for (const [body, sinceUs] of this.#pausedSinceUs) {
       const leftMs = this.#limitMs - (nowUs - sinceUs) / 1000;
       if (leftMs > 0) {
-        // If `abandon` has added a slow body again, the timer is set already.
+        // `abandon` may have called `paused` for a body that is read slowly; that has set the timer.
         this.#timer ??= this.#arm(leftMs);
         return;
       }

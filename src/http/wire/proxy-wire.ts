@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type Agent, Dispatcher, EnvHttpProxyAgent } from "undici";
+import { type Agent, Dispatcher, EnvHttpProxyAgent, Pool } from "undici";
 import { hasAtAfterHost, MUST_BE_ENCODED } from "../../core/text/passwords.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, PrivateAddressError } from "../../errors.ts";
@@ -46,7 +46,8 @@ export interface ProxyWireDeps {
 
 /**
  * Sends through the proxies of the environment. A host that `connectTo` maps is connected directly. The proxy resolves
- * names, so a private address is refused only where the URL names it.
+ * names, so a private address is refused only where the URL names it. Emits `connect` for each connection over which
+ * requests are sent, as an Agent does.
  */
 export class ProxyWire extends Dispatcher {
   readonly #deps: ProxyWireDeps;
@@ -55,7 +56,11 @@ export class ProxyWire extends Dispatcher {
   constructor(settings: ProxySettings, agentOptions: Agent.Options, deps: ProxyWireDeps) {
     super();
     this.#deps = deps;
-    this.#proxies = new EnvHttpProxyAgent({ ...agentOptions, ...settings });
+    const onConnect = (origin: URL, targets: readonly Dispatcher[]) => this.emit("connect", origin, targets);
+    deps.direct.on("connect", onConnect);
+    // undici's proxy agents do not pass on the events of their pools.
+    const factory = (origin: string | URL, options: object) => new Pool(origin, options).on("connect", onConnect);
+    this.#proxies = new EnvHttpProxyAgent({ ...agentOptions, ...settings, factory });
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
