@@ -379,6 +379,42 @@ test("an order from an outage ends a circuit that was opened before it, also if 
   for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
 });
 
+test("a process whose trial call succeeded after its order to half-open writes no older circuit of a peer over that order", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) process.isAway = true;
+  await a.sendAll(2, "failure");
+  await time.advance(1000);
+  breakersOf(b.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1);
+  assert.equal(await b.send("success"), undefined);
+  for (const process of [a, b]) {
+    process.isAway = false;
+    await time.advance(REREAD_MS);
+    await process.send("neutral");
+  }
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a circuit that opens after an order holds for all, also if an earlier trial call could not be written either", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  breakersOf(a.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1000);
+  assert.equal(await a.send("success"), undefined);
+  await time.advance(1000);
+  a.breakers.close(HOST);
+  await time.advance(1000);
+  await a.sendAll(2, "failure");
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "failures");
+});
+
 test("a circuit that was opened before an order does not come back when the store has lost that order", async () => {
   const { time, a, b, operator, shared } = fleetOf(2);
   for (const process of [a, b]) await process.send("success");
