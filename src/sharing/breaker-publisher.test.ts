@@ -415,6 +415,53 @@ test("a circuit that opens after an order holds for all, also if an earlier tria
   for (const process of [a, b]) assert.equal(await process.send("success"), "failures");
 });
 
+test("a trial call that succeeds when the store is back closes its circuit, also if an earlier one could not be written", async () => {
+  const { time, a, b } = fleetOf(2);
+  a.isAway = true;
+  breakersOf(a.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1);
+  assert.equal(await a.send("success"), undefined);
+  await time.advance(REREAD_MS);
+  breakersOf(a.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1);
+  a.isAway = false;
+  assert.equal(await a.send("success"), undefined);
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a Retry-After from an outage holds for all, also if a shorter one that a peer has received since is over", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(1000);
+  await b.send({ retryAfterMs: 6000 });
+  await time.advance(60_000);
+  a.isAway = false;
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
+test("a Retry-After from an outage ends for all if an operator closes the host after a peer has received another one", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(1000);
+  await b.send({ retryAfterMs: 6000 });
+  await time.advance(1000);
+  b.breakers.close(HOST);
+  a.isAway = false;
+  await time.advance(60_000);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
 test("a circuit that was opened before an order does not come back when the store has lost that order", async () => {
   const { time, a, b, operator, shared } = fleetOf(2);
   for (const process of [a, b]) await process.send("success");

@@ -131,6 +131,7 @@ export class BreakerPublisher {
   /** The Retry-After that this process has received, and the longer one of a peer that the store has lost. */
   #republishCooldowns(host: HostBreaker, nowUs: number): void {
     const serialOf = ({ serverCooldown }: BreakerRecord) => serverCooldown.serial;
+    const unwrittenUs = this.#unwrittenUs.get(host);
     const received = host.cooldowns.received(nowUs);
     if (received !== undefined) this.#setCooldown(host, received, this.#missing(host, serialOf, received.receivedUs));
     const requested = host.cooldowns.requested(nowUs);
@@ -138,7 +139,7 @@ export class BreakerPublisher {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(host)));
     // Written with its old serial, so that an order that was given since still ends it.
     if (requested.isFromPeer) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
-    else this.#setCooldown(host, requested, this.#missing(host, serialOf, this.#unwrittenUs.get(host)));
+    else this.#setCooldown(host, { ...requested, receivedUs: unwrittenUs }, this.#missing(host, serialOf, unwrittenUs));
   }
 
   /**
@@ -176,14 +177,20 @@ export class BreakerPublisher {
 
   #setCooldown(
     host: Blocker,
-    { untilUs, reason, receivedUs }: Pick<Cooldown, "untilUs" | "reason" | "receivedUs">,
+    {
+      untilUs,
+      reason,
+      receivedUs,
+    }: Pick<Cooldown, "untilUs" | "reason"> & { readonly receivedUs?: number | undefined },
     isMissing: IsMissing,
     serial?: number,
   ): void {
     const sinceUs = receivedUs ?? this.#deps.time.monotonicUs();
-    // Of two running cooldowns the later end counts, whichever is newer.
+    const isUnwritten = this.#unwrittenUs.has(host);
     const step: BreakerStep = (record, nowUs, storeUs) => {
-      const isLater = serial === undefined && record.serverCooldown.untilUs > nowUs;
+      // Of two cooldowns the later end counts, whichever is newer: also if the other one, of which this process could not
+      // know, is over by now. One that was ended early has the end 0.
+      const isLater = serial === undefined && record.serverCooldown.untilUs > (isUnwritten ? 0 : nowUs);
       if (!isLater && !isMissing(record, nowUs, storeUs)) return record;
       const cooldown = { untilUs: storeUs(untilUs), reason };
       const next = setCooldown(record, "serverCooldown", cooldown, nowUs, serial ?? storeUs(sinceUs));
@@ -195,15 +202,10 @@ export class BreakerPublisher {
 
   /**
    * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
-   * @param changedUs when the state changed. @default now, or when the first unwritten state did
+   * @param changedUs when the state changed. @default now
    * @param isReceived the state is a Retry-After that was received then. It is written if the order is older
    */
-  #write(
-    blocker: Blocker,
-    step: BreakerStep,
-    changedUs = this.#unwrittenUs.get(blocker) ?? this.#deps.time.monotonicUs(),
-    isReceived = false,
-  ): void {
+  #write(blocker: Blocker, step: BreakerStep, changedUs = this.#deps.time.monotonicUs(), isReceived = false): void {
     const name = recordNameOf(blocker);
     const known = this.#deps.known(name);
     const circuit = "policy" in blocker ? circuitName(blocker) : undefined;
