@@ -462,6 +462,26 @@ test("a Retry-After from an outage ends for all if an operator closes the host a
   for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
 });
 
+for (const target of [ORDER, { unit: HOST, role: "metadata" } as const]) {
+  test(`an order from an outage to close ${"role" in target ? "one role" : "a host"} ends what is older, also if a newer order to open exists`, async () => {
+    const { time, a, b, operator } = fleetOf(2);
+    await b.sendAll(2, "failure");
+    await a.send("success");
+    a.isAway = true;
+    await time.advance(REREAD_MS);
+    breakersOf(a.breakers).giveOrder(target, { kind: "close" });
+    await time.advance(1);
+    await operator.order(target, open(10_000));
+    await time.advance(REREAD_MS);
+    a.isAway = false;
+    for (const process of [b, a]) await process.send("success");
+    await time.advance(REREAD_MS);
+    for (const process of [a, b]) assert.equal(await process.send("success"), "cli-open:test");
+    await time.advance(10_000);
+    for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+  });
+}
+
 test("a circuit that was opened before an order does not come back when the store has lost that order", async () => {
   const { time, a, b, operator, shared } = fleetOf(2);
   for (const process of [a, b]) await process.send("success");
