@@ -149,6 +149,8 @@ class AnyWindowAtServer implements Law {
     const sentUnder = this.#sentUnder.get(request) ?? now;
     // Processes reload one after the other: one that has a total already cannot know what the others send without it.
     if (isTotal && sentUnder.totals === "some") return undefined;
+    // The other processes know of a request in flight at the reload, and of its write once the store has the report.
+    if (isTotal && sentUnder.totals === "none" && this.#plan.processes.length > 1) return undefined;
     const epoch = `${this.#epoch} ${isTotal ? this.#totalsEpoch : this.#joined}`;
     const log = logOf(this.#logs, `${epoch} ${request.host} ${name}`);
     log.add(atUs, units);

@@ -23,6 +23,8 @@ class BoundedWait implements Law {
   readonly #plan: Plan;
   readonly #calm: CalmHosts;
   readonly #arrivedUs = new Map<CallPlan, number>();
+  /** When each call was sent for the first time, or ended before. */
+  readonly #decidedUs = new Map<CallPlan, number>();
   /** When a process was last stalled or suspended, the store failed, or the limits changed. */
   #disturbedUs = Number.NEGATIVE_INFINITY;
   #silenceUs = 0;
@@ -54,7 +56,7 @@ class BoundedWait implements Law {
     this.#doneUs.set(fact.call, fact.atUs);
     const message = this.#refused(fact.call, fact.error, fact.atUs);
     // Later requests of this call are sent for coalesced calls.
-    this.#arrivedUs.delete(fact.call);
+    this.#decided(fact.call, fact.atUs);
     return message;
   }
 
@@ -66,7 +68,7 @@ class BoundedWait implements Law {
   #check(call: CallPlan, atUs: number, how: "sent" | "refused"): string | undefined {
     const arrivedUs = this.#arrivedUs.get(call);
     // Retries are bounded by the deadline only.
-    if (how === "sent") this.#arrivedUs.delete(call);
+    if (how === "sent") this.#decided(call, atUs);
     if (arrivedUs === undefined || this.#disturbedUs >= arrivedUs) return undefined;
     // A coalesced call that could not use the response starts waiting when the shared request ended.
     if (call.method === "GET" && this.#hasJoined(call, arrivedUs)) return undefined;
@@ -74,7 +76,7 @@ class BoundedWait implements Law {
     const boundMs = boundOf(call, this.#maxDelayMs(call));
     const { store, breakers, processes } = this.#plan;
     // Calls that arrive together share the time of their process.
-    const slackUs = SLACK_US + processes.reduce((sum, _, process) => sum + this.#turnsUs(process, call), 0);
+    const slackUs = SLACK_US + processes.reduce((sum, _, process) => sum + this.#turnsUs(process, arrivedUs), 0);
     // A call asks the store even when maxWaitMs is 0. It may wait for the exchange in progress, an earlier request, its
     // own, and once more when leased units were returned because no slot was free: eight one-way trips. Costs are leased
     // after the units, which takes four more.
@@ -87,9 +89,15 @@ class BoundedWait implements Law {
       : undefined;
   }
 
-  #turnsUs(process: number, call: CallPlan): number {
-    const others = [...this.#arrivedUs.keys()].filter(one => one.process === process && one !== call).length;
-    return (1 + others) * turnUs(this.#plan, process);
+  #decided(call: CallPlan, atUs: number): void {
+    if (this.#arrivedUs.delete(call)) this.#decidedUs.set(call, atUs);
+  }
+
+  /** The turns that a process has taken since then for its calls. While it computes, the time of all processes passes. */
+  #turnsUs(process: number, sinceUs: number): number {
+    const waiting = [...this.#arrivedUs.keys()].filter(call => call.process === process).length;
+    const decided = [...this.#decidedUs].filter(([call, atUs]) => call.process === process && atUs >= sinceUs).length;
+    return (1 + waiting + decided) * turnUs(this.#plan, process);
   }
 
   #maxDelayMs({ host, role }: CallPlan): number {

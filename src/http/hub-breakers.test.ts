@@ -149,3 +149,18 @@ test("a host whose service has the circuits does not stay half-open after the tr
     [],
   );
 });
+
+test("an order for one partition is refused, and does not change its host", async t => {
+  const { hub, origin } = await hubAndServer(t);
+  const partition = "127.0.0.1#0123456789abcdef";
+  for (const target of [partition, `${partition}:metadata`, `host:${partition}`, "127.0.0.1/x#0123456789abcdef"])
+    assert.throws(
+      () => hub.breakers.open(target, { seconds: 60 }),
+      error => error instanceof RangeError && /partition.*127\.0\.0\.1/.test(error.message),
+    );
+  assert.throws(() => hub.limits.hold(partition, 60), RangeError);
+  assert.throws(() => hub.breakers.state("service:arxiv#0123456789abcdef"), RangeError);
+  assert.equal(hub.breakers.state("127.0.0.1").state, "closed");
+  // The fragment of a URL is no part of the host.
+  assert.equal(hub.breakers.open(`${origin}/page#0123456789abcdef`, { seconds: 60 }).name, "127.0.0.1");
+});

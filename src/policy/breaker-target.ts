@@ -1,3 +1,4 @@
+import { withoutCredentials } from "../core/text/passwords.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { isLimitPart, type LimitPart, unknownRoleMessage } from "./roles.ts";
 import { serviceOfName } from "./service-name.ts";
@@ -12,7 +13,7 @@ export interface TargetText {
 
 /**
  * The role follows the last colon; an earlier colon belongs to the port. Throws a RangeError for a word that is no role,
- * as in `api.example.org:owner`.
+ * as in `api.example.org:owner`, and for a partition of a host, as in `api.example.org#0123456789abcdef`.
  */
 export function parseTargetText(text: string): TargetText {
   const [, prefix, rest = text] = /^(service|resolver|host)[: ](.+)$/i.exec(text) ?? [];
@@ -20,11 +21,23 @@ export function parseTargetText(text: string): TargetText {
   const last = rest.slice(colon + 1).toLowerCase();
   const hasRole = colon > 0 && isLimitPart(last) && (last !== "total" || !hasOtherColon(rest));
   if (colon > 0 && !hasRole && /^[a-z_]+$/.test(last) && !hasOtherColon(rest)) throw unknownRole(text, last);
-  return {
+  const parts = {
     prefix: prefix?.toLowerCase() as TargetText["prefix"],
     name: hasRole ? rest.slice(0, colon) : rest,
     role: hasRole ? last : undefined,
   };
+  checkNoPartition(parts);
+  return parts;
+}
+
+/** As a URL, the name of a partition would be that of its host, because `#` begins the fragment. */
+function checkNoPartition({ prefix, name }: TargetText): void {
+  if (prefix === "service" || prefix === "resolver" || !name.includes("#") || name.includes("://")) return;
+  const [host = ""] = withoutCredentials(name).split("#", 1);
+  throw new RangeError(
+    `unknown target ${JSON.stringify(withoutCredentials(name))}: a partition takes no orders of its own; ` +
+      `an order for ${host} applies to all its partitions`,
+  );
 }
 
 /** Whether its colons may be those of a path, as in `api.example.org/x:y`, or of an IPv6 address without brackets. */

@@ -379,6 +379,109 @@ test("an order from an outage ends a circuit that was opened before it, also if 
   for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
 });
 
+test("a process whose trial call succeeded after its order to half-open writes no older circuit of a peer over that order", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) process.isAway = true;
+  await a.sendAll(2, "failure");
+  await time.advance(1000);
+  breakersOf(b.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1);
+  assert.equal(await b.send("success"), undefined);
+  for (const process of [a, b]) {
+    process.isAway = false;
+    await time.advance(REREAD_MS);
+    await process.send("neutral");
+  }
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a circuit that opens after an order holds for all, also if an earlier trial call could not be written either", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  breakersOf(a.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1000);
+  assert.equal(await a.send("success"), undefined);
+  await time.advance(1000);
+  a.breakers.close(HOST);
+  await time.advance(1000);
+  await a.sendAll(2, "failure");
+  a.isAway = false;
+  await time.advance(REREAD_MS);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "failures");
+});
+
+test("a trial call that succeeds when the store is back closes its circuit, also if an earlier one could not be written", async () => {
+  const { time, a, b } = fleetOf(2);
+  a.isAway = true;
+  breakersOf(a.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1);
+  assert.equal(await a.send("success"), undefined);
+  await time.advance(REREAD_MS);
+  breakersOf(a.breakers).giveOrder(ORDER, { kind: "half-open" });
+  await time.advance(1);
+  a.isAway = false;
+  assert.equal(await a.send("success"), undefined);
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+test("a Retry-After from an outage holds for all, also if a shorter one that a peer has received since is over", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(1000);
+  await b.send({ retryAfterMs: 6000 });
+  await time.advance(60_000);
+  a.isAway = false;
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), "retry-after");
+});
+
+test("a Retry-After from an outage ends for all if an operator closes the host after a peer has received another one", async () => {
+  const { time, a, b } = fleetOf(2);
+  for (const process of [a, b]) await process.send("success");
+  a.isAway = true;
+  await time.advance(REREAD_MS);
+  await a.send({ retryAfterMs: 600_000 });
+  await time.advance(1000);
+  await b.send({ retryAfterMs: 6000 });
+  await time.advance(1000);
+  b.breakers.close(HOST);
+  a.isAway = false;
+  await time.advance(60_000);
+  await a.send("success");
+  await time.advance(REREAD_MS);
+  for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+});
+
+for (const target of [ORDER, { unit: HOST, role: "metadata" } as const]) {
+  test(`an order from an outage to close ${"role" in target ? "one role" : "a host"} ends what is older, also if a newer order to open exists`, async () => {
+    const { time, a, b, operator } = fleetOf(2);
+    await b.sendAll(2, "failure");
+    await a.send("success");
+    a.isAway = true;
+    await time.advance(REREAD_MS);
+    breakersOf(a.breakers).giveOrder(target, { kind: "close" });
+    await time.advance(1);
+    await operator.order(target, open(10_000));
+    await time.advance(REREAD_MS);
+    a.isAway = false;
+    for (const process of [b, a]) await process.send("success");
+    await time.advance(REREAD_MS);
+    for (const process of [a, b]) assert.equal(await process.send("success"), "cli-open:test");
+    await time.advance(10_000);
+    for (const process of [a, b]) assert.equal(await process.send("success"), undefined);
+  });
+}
+
 test("a circuit that was opened before an order does not come back when the store has lost that order", async () => {
   const { time, a, b, operator, shared } = fleetOf(2);
   for (const process of [a, b]) await process.send("success");

@@ -123,14 +123,15 @@ export class BreakerPublisher {
     for (const circuit of table.circuits()) {
       const now = circuit.at(nowUs);
       if (now.kind !== "open" || now.isLocalOnly) continue;
-      const isMissing = this.#missing(circuit, record => circuitRecordOf(record, circuitName(circuit)).serial);
-      this.#openCircuit(circuit, now, isMissing);
+      const serialOf = (record: BreakerRecord) => circuitRecordOf(record, circuitName(circuit)).serial;
+      this.#openCircuit(circuit, now, this.#missing(circuit, serialOf, circuit.openedUs));
     }
   }
 
   /** The Retry-After that this process has received, and the longer one of a peer that the store has lost. */
   #republishCooldowns(host: HostBreaker, nowUs: number): void {
     const serialOf = ({ serverCooldown }: BreakerRecord) => serverCooldown.serial;
+    const unwrittenUs = this.#unwrittenUs.get(host);
     const received = host.cooldowns.received(nowUs);
     if (received !== undefined) this.#setCooldown(host, received, this.#missing(host, serialOf, received.receivedUs));
     const requested = host.cooldowns.requested(nowUs);
@@ -138,19 +139,19 @@ export class BreakerPublisher {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(host)));
     // Written with its old serial, so that an order that was given since still ends it.
     if (requested.isFromPeer) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
-    else this.#setCooldown(host, requested, this.#missing(host, serialOf));
+    else this.#setCooldown(host, { ...requested, receivedUs: unwrittenUs }, this.#missing(host, serialOf, unwrittenUs));
   }
 
   /**
    * Whether the store lacks the state of a host or circuit: the store has lost it, or this process could not write it,
    * and nothing newer was written meanwhile. Serials follow the clock of the store.
+   * @param madeUs when this process has made the state: the last one, if several could not be written. Undefined for a
+   *   state of a peer, which only the store can have lost
    */
-  #missing(blocker: Blocker, serialOf: (record: BreakerRecord) => number, receivedUs?: number): IsMissing {
+  #missing(blocker: Blocker, serialOf: (record: BreakerRecord) => number, madeUs: number | undefined): IsMissing {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(blocker)));
-    // If several cooldowns could not be written, the last one counts.
-    const unwrittenUs = this.#unwrittenUs.has(blocker) ? (receivedUs ?? this.#unwrittenUs.get(blocker)) : undefined;
-    if (unwrittenUs === undefined) return record => serialOf(record) < knownSerial;
-    return (record, _, storeUs) => serialOf(record) <= storeUs(unwrittenUs);
+    if (madeUs === undefined || !this.#unwrittenUs.has(blocker)) return record => serialOf(record) < knownSerial;
+    return (record, _, storeUs) => serialOf(record) <= storeUs(madeUs);
   }
 
   #openCircuit(
@@ -160,7 +161,7 @@ export class BreakerPublisher {
   ): void {
     const name = circuitName(circuit);
     const { openedUs } = circuit;
-    this.#write(circuit, (record, nowUs, storeUs) => {
+    const step: BreakerStep = (record, nowUs, storeUs) => {
       const stored = circuitRecordOf(record, name);
       // Of two open times that are running the later end counts, whichever is newer.
       const isOpen = !stored.isClosed && stored.untilUs > nowUs;
@@ -169,43 +170,49 @@ export class BreakerPublisher {
       const next = openCircuit(record, name, { untilUs: storeUs(untilUs), reopened }, nowUs, sinceUs);
       if (next !== record) this.#writtenSerials.set(circuit, circuitRecordOf(next, name).serial);
       return next;
-    });
+    };
+    // A circuit that a peer has opened may be older than any order of this process.
+    this.#write(circuit, step, openedUs ?? Number.NEGATIVE_INFINITY);
   }
 
   #setCooldown(
     host: Blocker,
-    { untilUs, reason, receivedUs }: Pick<Cooldown, "untilUs" | "reason" | "receivedUs">,
+    {
+      untilUs,
+      reason,
+      receivedUs,
+    }: Pick<Cooldown, "untilUs" | "reason"> & { readonly receivedUs?: number | undefined },
     isMissing: IsMissing,
     serial?: number,
   ): void {
     const sinceUs = receivedUs ?? this.#deps.time.monotonicUs();
-    // Of two running cooldowns the later end counts, whichever is newer.
+    const isUnwritten = this.#unwrittenUs.has(host);
     const step: BreakerStep = (record, nowUs, storeUs) => {
-      const isLater = serial === undefined && record.serverCooldown.untilUs > nowUs;
+      // Of two cooldowns the later end counts, whichever is newer: also if the other one, of which this process could not
+      // know, is over by now. One that was ended early has the end 0.
+      const isLater = serial === undefined && record.serverCooldown.untilUs > (isUnwritten ? 0 : nowUs);
       if (!isLater && !isMissing(record, nowUs, storeUs)) return record;
       const cooldown = { untilUs: storeUs(untilUs), reason };
       const next = setCooldown(record, "serverCooldown", cooldown, nowUs, serial ?? storeUs(sinceUs));
       if (next !== record) this.#writtenSerials.set(host, next.serverCooldown.serial);
       return next;
     };
-    this.#write(host, step, reason === "retry-after" ? receivedUs : undefined);
+    this.#write(host, step, receivedUs, reason === "retry-after" && receivedUs !== undefined);
   }
 
   /**
    * Writes state of this process, unless the store holds an order that the process had not applied when it changed.
-   * @param receivedUs when the Retry-After that is written was received; undefined for other state. A Retry-After is
-   *   written if the order is older
+   * @param changedUs when the state changed. @default now
+   * @param isReceived the state is a Retry-After that was received then. It is written if the order is older
    */
-  #write(blocker: Blocker, step: BreakerStep, receivedUs?: number): void {
+  #write(blocker: Blocker, step: BreakerStep, changedUs = this.#deps.time.monotonicUs(), isReceived = false): void {
     const name = recordNameOf(blocker);
     const known = this.#deps.known(name);
     const circuit = "policy" in blocker ? circuitName(blocker) : undefined;
-    const changedUs = this.#unwrittenUs.get(blocker) ?? this.#deps.time.monotonicUs();
     const writing = this.#deps.write(name, (record, nowUs, storeUs) => {
       // Versions of orders follow the clock of the store.
-      const ageUs = this.#deps.time.monotonicUs() - (receivedUs ?? changedUs);
-      const isNewer = receivedUs !== undefined && record.epoch < nowUs - ageUs;
-      const isCleared = isClearedSince(record, known, circuit, this.#ownVersion(blocker, receivedUs ?? changedUs));
+      const isNewer = isReceived && record.epoch < nowUs - (this.#deps.time.monotonicUs() - changedUs);
+      const isCleared = isClearedSince(record, known, circuit, this.#ownVersion(blocker, changedUs));
       return isCleared && !isNewer ? record : step(record, nowUs, storeUs);
     });
     void writing.then(isWritten => {

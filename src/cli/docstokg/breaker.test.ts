@@ -124,6 +124,9 @@ test("an unknown target is an error with a suggestion, and nothing is written", 
   }
   const ambiguous = await runCli(["breaker", "close", "arxiv", "--store", store]);
   assert.match(ambiguous.stderr, /"arxiv" is a service and a resolver; write service:arxiv or resolver:arxiv/);
+  const partition = await runCli(["breaker", "close", "api.example.org#0123456789abcdef", "--store", store], LISTED);
+  assert.equal(partition.exitCode, 2);
+  assert.match(partition.stderr, /an order for api\.example\.org applies to all its partitions/);
   assert.equal((await runCli(["breaker", "show", "--json", "--store", store])).stdout, "[]\n");
 });
 

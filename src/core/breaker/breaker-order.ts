@@ -6,6 +6,7 @@
  * record on which that state is based: if the store holds a newer order than that record, the state is not written.
  */
 import {
+  type BreakerCooldownRecord,
   type BreakerRecord,
   type CircuitRecord,
   circuitRecordOf,
@@ -40,6 +41,8 @@ export type OperatorOrder = BreakerOrder | RoleOrder;
 /** An order for the rate limits of some roles. */
 export type RoleOrder = HoldOrder | LimitOrder;
 
+type IsIgnored = (order: BreakerCooldownRecord) => boolean;
+
 const NONE: RoleRecords<never> = Object.freeze({});
 
 /**
@@ -55,7 +58,9 @@ const KEPT_US = 86_400_000_000;
  */
 export function giveOrder(record: BreakerRecord, order: OperatorOrder, nowUs: number, givenUs = nowUs): BreakerRecord {
   if ("roles" in order) return withRoleOrder(record, order, nowUs, givenUs);
-  const known = orderVersion(record, order.circuit);
+  // A newer order to open stays, but what is older than an order to close or half-open ends all the same.
+  const isNewer = ({ serial }: BreakerCooldownRecord) => order.kind !== "open" && isSerialAfter(serial, givenUs, nowUs);
+  const known = orderVersion(record, order.circuit, isNewer);
   if (isSerialAfter(known, givenUs, nowUs)) return record;
   const version = nextSerial(known, givenUs);
   const next =
@@ -77,10 +82,12 @@ export function passOrder(record: BreakerRecord, order: BreakerOrder, nowUs: num
 /**
  * The version of the newest order for the whole host; for a circuit, of the newest one that has set its state: an order
  * for it, or one that has closed or half-opened the host. 0 for none.
+ * @param isIgnored selects orders to open that do not count. @default none
  */
-export function orderVersion(record: BreakerRecord, circuit?: string): number {
-  if (circuit === undefined) return Math.max(record.epoch, record.operatorCooldown.serial);
-  return Math.max(record.epoch, circuitVersion(circuitRecordOf(record, circuit)));
+export function orderVersion(record: BreakerRecord, circuit?: string, isIgnored: IsIgnored = () => false): number {
+  if (circuit !== undefined) return Math.max(record.epoch, circuitVersion(circuitRecordOf(record, circuit), isIgnored));
+  const { epoch, operatorCooldown } = record;
+  return isIgnored(operatorCooldown) ? epoch : Math.max(epoch, operatorCooldown.serial);
 }
 
 /**
@@ -141,8 +148,8 @@ function lastRoleEndUs({ holds = NONE, limits = NONE }: BreakerRecord): number {
 }
 
 /** The version of the newest order for this circuit alone; 0 for none. */
-function circuitVersion({ epoch = 0, order }: CircuitRecord): number {
-  return Math.max(epoch, order?.serial ?? 0);
+function circuitVersion({ epoch = 0, order }: CircuitRecord, isIgnored: IsIgnored = () => false): number {
+  return order === undefined || isIgnored(order) ? epoch : Math.max(epoch, order.serial);
 }
 
 function opened(
@@ -169,31 +176,33 @@ function cleared(
 ): BreakerRecord {
   const { circuit, kind } = order;
   const halfOpened = kind === "half-open" && ({ isHalfOpened: true } as const);
-  const clearedOrNewer = (name: string) => {
+  const isNewer = ({ serial }: BreakerCooldownRecord) => isSerialAfter(serial, givenUs, nowUs);
+  const clearedOrNewer = (name: string): CircuitRecord => {
     const known = circuitRecordOf(record, name);
-    // A newer order for one circuit stays, and so does a circuit that failures have opened since.
-    if (isSerialAfter(circuitVersion(known), givenUs, nowUs)) return known;
-    if (!isOpenedSince(known, givenUs, nowUs)) return clearedCircuit(record, name, kind, version, nowUs, givenUs);
+    // Newer orders for one circuit stay, and so does a circuit that failures have opened since.
+    if (isSerialAfter(known.epoch ?? 0, givenUs, nowUs)) return known;
+    const { order, isHalfOpened: _, ...state } = known;
+    const newerOrder = order !== undefined && isNewer(order) && ({ order } as const);
+    if (!isOpenedSince(known, givenUs, nowUs))
+      return { ...clearedCircuit(record, name, kind, version, nowUs, givenUs), ...newerOrder };
     // An order to open that is older than this one ends all the same.
-    const { order, isHalfOpened: _, ...opened } = known;
-    if (order === undefined) return known;
-    return { ...opened, serial: nextSerial(known.serial, nowUs), epoch: version, ...halfOpened };
+    if (order === undefined || newerOrder) return known;
+    return { ...state, serial: nextSerial(known.serial, nowUs), epoch: version, ...halfOpened };
   };
   if (circuit !== undefined) {
     const next = clearedOrNewer(circuit);
     return next === circuitRecordOf(record, circuit) ? record : withCircuit(record, circuit, next);
   }
   const names = new Set([...Object.keys(record.circuits), ...(order.kind === "half-open" ? order.circuits : [])]);
-  const { serverCooldown } = record;
+  const { serverCooldown, operatorCooldown } = record;
   // By `givenUs`, not `nowUs`: a Retry-After that came after the order may not be written yet, and must then be newer.
   const cleared = clearBreakerRecord(record, givenUs);
-  const isCooldownNewer = isSerialAfter(serverCooldown.serial, givenUs, nowUs);
   return {
     ...cleared,
-    serverCooldown: isCooldownNewer ? serverCooldown : cleared.serverCooldown,
+    serverCooldown: isNewer(serverCooldown) ? serverCooldown : cleared.serverCooldown,
     epoch: version,
     ...halfOpened,
-    operatorCooldown: { serial: version, untilUs: 0, reason: "" },
+    operatorCooldown: isNewer(operatorCooldown) ? operatorCooldown : { serial: version, untilUs: 0, reason: "" },
     circuits: Object.fromEntries(Array.from(names, name => [name, clearedOrNewer(name)])),
   };
 }
