@@ -229,6 +229,37 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     await assert.rejects(manifest.fail(id ?? 0, "no-copy", undefined), /could not be renewed for 2 s/);
   });
 
+  test("connections to a server that was demoted are replaced, and the operation is repeated", async t => {
+    const role = "demoted";
+    await server.query(`CREATE ROLE ${role} LOGIN SUPERUSER`);
+    const setReadOnly = (value: "on" | "off") =>
+      server.query(`ALTER ROLE ${role} SET default_transaction_read_only = ${value}`);
+    const manifest = await manifestFor(t, server.url({ user: role }));
+    const run = await manifest.beginRun("run");
+    await manifest.works.add(run, works(1), IS_PRESENT);
+    const [id = 0] = await taken(manifest, run);
+    await setReadOnly("on");
+    await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
+    // Opens a connection that can only read. Later ones can write.
+    await manifest.reports.report();
+    await setReadOnly("off");
+    assert.equal(await manifest.fail(id, "no-copy", undefined), "failed");
+  });
+
+  test("a run that begins on a read-only server is refused at once", async t => {
+    const url = server.url({ schema: "standby" });
+    await (await PostgresManifest.open(url, systemTime)).close();
+    const role = "reader";
+    await server.query(
+      `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET default_transaction_read_only = on`,
+    );
+    const manifest = await manifestFor(t, server.url({ schema: "standby", user: role }));
+    await assert.rejects(manifest.beginRun("run"), {
+      name: "ConfigError",
+      message: /cannot write the manifest .*standby.*: the server is read-only/,
+    });
+  });
+
   test("a batch of a list does not read the works that are there already", async () => {
     const url = server.url({ schema: "long_list" });
     const add = async (from: number, count: number, batches: number) => {

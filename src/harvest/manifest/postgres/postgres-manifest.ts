@@ -1,4 +1,4 @@
-import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
+import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
@@ -126,6 +126,7 @@ export class PostgresManifest implements Manifest {
   }
 
   async beginRun(command: string, settings?: string): Promise<number> {
+    await this.#checkWritable();
     // A stopped run whose works have moved to a later run has nothing left to do.
     const { rows } = await this.#connection.transaction(async client => {
       await client.query(
@@ -265,6 +266,14 @@ export class PostgresManifest implements Manifest {
       // The server is away: the works are given back when the lease ends.
     }
     await this.#connection.close();
+  }
+
+  /** Writes wait for a server that was demoted. A run that begins on a read-only server is a mistake, and must not wait. */
+  async #checkWritable(): Promise<void> {
+    const [row] = await this.#connection.read("SHOW transaction_read_only");
+    if (row?.["transaction_read_only"] !== "on") return;
+    const message = `cannot write the manifest ${this.name}: the server is read-only`;
+    throw new ConfigError([{ where: "--manifest", path: "", message }]);
   }
 
   async #takeOver(suspects?: readonly number[]): Promise<void> {
