@@ -48,6 +48,7 @@ export class PostgresManifest implements Manifest {
   readonly #sessions: PostgresSessions;
   #onChange: () => void = () => undefined;
   #onLost: (error: unknown) => void = () => undefined;
+  #onOverdue: (isOverdue: boolean) => void = () => undefined;
   #onDead: (storeIds: readonly string[]) => void = () => undefined;
 
   /**
@@ -91,6 +92,7 @@ export class PostgresManifest implements Manifest {
     this.#worker = new PostgresWorker({
       ...{ connection, leaseMs, channel, time },
       onRenewed: () => this.#takeOver(),
+      onOverdue: isOverdue => this.#onOverdue(isOverdue),
       onLost: error => this.#onLost(error),
     });
     this.#takeover = new PostgresTakeover(connection, this.#worker, leaseMs);
@@ -182,8 +184,14 @@ export class PostgresManifest implements Manifest {
     return this.#takeover.begin(recoverParts);
   }
 
-  watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void {
+  watch(
+    onChange: () => void,
+    onLost?: (error: unknown) => void,
+    statusOf?: () => WorkerStatus,
+    onOverdue?: (isOverdue: boolean) => void,
+  ): void {
     this.#onChange = onChange;
+    if (onOverdue !== undefined) this.#onOverdue = onOverdue;
     if (onLost !== undefined) this.#onLost = onLost;
     if (statusOf !== undefined) this.#worker.statusOf = statusOf;
     this.#listener.start();
@@ -255,6 +263,7 @@ export class PostgresManifest implements Manifest {
   async close(): Promise<void> {
     this.#onChange = () => undefined;
     this.#onLost = () => undefined;
+    this.#onOverdue = () => undefined;
     this.#onDead = () => undefined;
     this.#connection.stopWaiting();
     this.#sessions.stop();
