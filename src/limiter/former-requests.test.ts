@@ -146,3 +146,20 @@ test("requests in flight of a partition and of the limits in between count in th
   reload(gate, divided());
   assert.equal(refusal({ partition: "a" }).retryAfterMs, 1000);
 });
+
+test("requests of a partition in flight count when their host leaves the suffix for limits that are common", async () => {
+  const metadata = { rates: "4/HOUR", max_concurrent: 3, guard_ms: 0 };
+  const limits = (...members: string[]): RatelimitsOptions => ({
+    defaults: { metadata },
+    services: { whole: { members: ["a.example", ...members], metadata: { ...metadata, per: "partition" } } },
+  });
+  const entry = { host: "www.example.org" };
+  const { gate, time, enterNow, refusal } = gateOf(limits("*.example.org"));
+  const flying = ["one", "one", "two"].map(partition => enterNow({ ...entry, partition }));
+  reload(gate, limits());
+  assert.equal(refusal(entry).constraint.kind, "concurrency");
+  await time.advance(1000);
+  for (const grant of flying) grant.release();
+  enterNow(entry).release();
+  assert.equal(refusal(entry).retryAfterMs, 3_600_000, "they count from their writes");
+});

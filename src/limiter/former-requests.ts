@@ -1,7 +1,7 @@
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
-import { formerName } from "./left-hosts.ts";
+import { isFormerOf } from "./left-hosts.ts";
 import type { MovedPlaces } from "./moved-places.ts";
 import { partitionsByName, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
 import { type CountingBudgets, RequestBatch } from "./request-batch.ts";
@@ -64,13 +64,16 @@ export class FormerRequests {
     });
   }
 
-  /** Called for each new budget: its host may have left the service that granted requests in flight. */
+  /**
+   * Called for each new budget: its host may have left the service that granted requests in flight. If the budget has no
+   * partition, requests of each partition of the service may be of its host.
+   */
   created(roleBudget: RoleBudget): TakenOver[] {
     const { name, role } = roleBudget;
     return [...this.#batches].flatMap(batch => {
       const { name: sender } = batch.roleBudget;
       if (batch.roleBudget.role !== role || !isServiceName(sender)) return [];
-      if (sender === name || formerName(name, role, batch.limits) !== sender) return [];
+      if (sender === name || !isFormerOf(name, role, sender, batch.limits)) return [];
       const budgets = new Map([roleBudget, ...budgetsAbove(roleBudget)].map(budget => [budget, roleBudget]));
       batch.countIn(budgets);
       return batch.unknownToStore(budgets);

@@ -43,9 +43,7 @@ export class LeftHosts {
   leftBy(name: string, role: Role): readonly FormerService[] {
     if (this.#left.length === 0) return [];
     const left = this.#left.filter(({ sender, before, countedBy }) => {
-      if (sender.role !== role || countedBy.has(name)) return false;
-      const former = formerName(name, role, before);
-      return former === sender.name || (name === commonName(name) && former === commonName(sender.name));
+      return sender.role === role && !countedBy.has(name) && isFormerOf(name, role, sender.name, before);
     });
     for (const { countedBy } of left) countedBy.add(name);
     return left;
@@ -66,9 +64,13 @@ export class LeftHosts {
   }
 }
 
-/** The budget that counted the requests of a host's budget by earlier limits; undefined for another budget. */
-export function formerName(name: string, role: Role, before: LimitPolicies): string | undefined {
+/**
+ * Whether a budget may have sent requests of a host's budget by earlier limits. That is true for each partition of the
+ * service, if the host's budget has none.
+ */
+export function isFormerOf(name: string, role: Role, sender: string, before: LimitPolicies): boolean {
   const { host, service, tiers } = budgetUnitOf(name);
-  if (host === undefined || service !== undefined || tiers.length > 0) return undefined;
-  return routeAt({ host, path: undefined }, role, name.slice(commonName(name).length), before).name;
+  if (host === undefined || service !== undefined || tiers.length > 0) return false;
+  const { name: former } = routeAt({ host, path: undefined }, role, name.slice(commonName(name).length), before);
+  return former === sender || (name === commonName(name) && former === commonName(sender));
 }

@@ -272,7 +272,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * role budgets were evicted is still used.
    */
   #dropRemovedTotals(nowUs: number): void {
-    const suspects = this.#totals.names.filter(name =>
+    const suspects = [...this.#totals.names, ...this.#totals.evictedNames].filter(name =>
       ROLES.every(role => !hasTotal(this.#limits.routeByName(name, role), name)),
     );
     if (suspects.length === 0) return;
