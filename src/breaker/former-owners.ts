@@ -57,7 +57,7 @@ interface PastReload {
 
 /** After the last end, calls still resume slowly for this long. Unused hosts are evicted after the same time. */
 const RESUME_US = 3_600_000_000;
-/** At most this many reloads are remembered, of those after which something is still held. */
+/** At most this many reloads are remembered, of those after which something is still held or resumes. */
 const RELOADS_MAX = 8;
 const NO_OWNERS: readonly HostBreaker[] = [];
 
