@@ -165,17 +165,8 @@ function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<st
   return services;
 }
 
-/**
- * Whether a budget may have sent requests of a host's budget by earlier limits. That is true for each partition of the
- * service, if the host's budget has none.
- */
-export function isFormerOf(name: string, role: Role, sender: string, before: LimitPolicies): boolean {
-  const former = formerName(name, role, before);
-  return former === sender || (name === commonName(name) && former === commonName(sender));
-}
-
 /** The budget that counted the requests of a host's budget by earlier limits; undefined for another budget. */
-function formerName(name: string, role: Role, before: LimitPolicies): string | undefined {
+export function formerName(name: string, role: Role, before: LimitPolicies): string | undefined {
   const { host } = budgetUnitOf(name);
   if (host === undefined || !isHostName(name)) return undefined;
   return routeAt({ host, path: undefined }, role, name.slice(commonName(name).length), before).name;
@@ -187,6 +178,6 @@ function isHostName(name: string): boolean {
   return host !== undefined && service === undefined && tiers.length === 0;
 }
 
-function keyOf(name: string, role: Role): string {
+export function keyOf(name: string, role: Role): string {
   return `${role} ${commonName(name)}`;
 }
