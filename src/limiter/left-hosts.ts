@@ -25,7 +25,7 @@ interface LeftService {
   readonly merged: WeakMap<RoleBudgetPolicy, FormerBudget>;
 }
 
-interface PastReload {
+interface LeftInReload {
   /** The limits before it. */
   readonly before: LimitPolicies;
   /** By role and name. */
@@ -49,7 +49,7 @@ export interface FormerService {
  * a service that a later reload gives the suffix to.
  */
 export class LeftHosts {
-  #reloads: readonly PastReload[] = [];
+  #reloads: readonly LeftInReload[] = [];
 
   /** To be called after `countAgain`. */
   reloaded(senders: Iterable<FormerBudget>, before: LimitPolicies, now: LimitPolicies, nowUs: number): void {
