@@ -86,3 +86,8 @@ export interface ProbePermissions {
   /** The permission is used by the call with this permit. */
   useProbe(circuit: CircuitHolder, permit: number): void;
 }
+
+/** The host, service or resolver that it belongs to. */
+export function ownerOfBlocker({ name }: Blocker): string {
+  return typeof name === "string" ? name : (name.host ?? name.resolver ?? "");
+}

@@ -8,7 +8,7 @@ import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange, ChangeOrigin, ProbePermissions } from "./breaker-change.ts";
 import { BreakerEmitter } from "./breaker-emitter.ts";
-import { BreakerTable, type CallOwners, rampUpsOf } from "./breaker-table.ts";
+import { allOwners, BreakerTable, type CallOwners, rampUpsOf } from "./breaker-table.ts";
 import { CallSettler } from "./call-settler.ts";
 import { type CircuitHolder, stateName } from "./circuit-holder.ts";
 import { CooldownEvents } from "./cooldown-events.ts";
@@ -200,6 +200,12 @@ export class Breakers implements PermitOwner {
     host.permits += 1;
     if (cooldown !== host) cooldown.permits += 1;
     return this.#permitsIssued;
+  }
+
+  /** Whether a circuit or cooldown of these hosts, services and resolvers may deny the call. Cheaper than `check`. */
+  isDecidedBy({ host, path, partition, resolver }: AllowRequest, names: ReadonlySet<string>): boolean {
+    if (resolver !== undefined && names.has(resolver)) return true;
+    return allOwners(this.table.ownersOf(host, path, partition)).some(({ name }) => names.has(name));
   }
 
   /** With `probes`, the peers are asked for their permission to probe if the request would need it. */

@@ -187,3 +187,16 @@ test("a call that waits for what was carried over is sent when an operator close
   await time.advance(1);
   assert.equal(waitedMs, 1000);
 });
+
+test("what was carried over is freed by the next call after its end, without another reload", async () => {
+  const { time, answers, breakers, reload, registry } = await world("in a service");
+  answers(503, 5, { host: HOST });
+  await reload("alone");
+  assert.ok(registry.check({ host: HOST }) !== undefined);
+  await time.advance(60_000 + 3_600_000 - 1);
+  registry.check({ host: HOST });
+  assert.equal(breakers.table.former.isEmpty, false);
+  await time.advance(1);
+  registry.check({ host: HOST });
+  assert.equal(breakers.table.former.isEmpty, true);
+});

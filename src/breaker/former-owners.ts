@@ -57,7 +57,7 @@ interface PastReload {
 
 /** After the last end, calls still resume slowly for this long. Unused hosts are evicted after the same time. */
 const RESUME_US = 3_600_000_000;
-/** At most this many reloads are remembered, of those after which something is still held. */
+/** At most this many reloads are remembered, of those after which something is still held or resumes. */
 const RELOADS_MAX = 8;
 const NO_OWNERS: readonly HostBreaker[] = [];
 
@@ -79,7 +79,7 @@ export class FormerOwners {
       states.set(host.name, state);
       endUs = Math.max(endUs, lastEndUs(state));
     }
-    this.#reloads = this.#reloads.filter(reload => reload.endUs + RESUME_US > nowUs);
+    this.#dropEnded(nowUs);
     if (states.size === 0) return;
     this.#reloads.push({ policies, states, carried: new Map(), endings: new Map(), endUs });
     if (this.#reloads.length <= RELOADS_MAX) return;
@@ -102,12 +102,17 @@ export class FormerOwners {
 
   /** What still denies a call besides its owners under the policies of now. */
   of(call: RoutedCall, policies: BreakerPolicies, nowUs: number): readonly HostBreaker[] {
+    this.#dropEnded(nowUs);
     if (this.#reloads.length === 0) return NO_OWNERS;
     const now = ownerNames(policies, call);
-    const found = this.#reloads
-      .filter(({ endUs }) => endUs + RESUME_US > nowUs)
-      .flatMap(reload => carriedOwners(reload, call, now, policies, nowUs));
+    const found = this.#reloads.flatMap(reload => carriedOwners(reload, call, now, policies, nowUs));
     return found.filter(breaker => isHeld(breaker, nowUs));
+  }
+
+  /** Also frees the carried states: there is one for each host that was called meanwhile. */
+  #dropEnded(nowUs: number): void {
+    if (this.#reloads.some(({ endUs }) => endUs + RESUME_US <= nowUs))
+      this.#reloads = this.#reloads.filter(({ endUs }) => endUs + RESUME_US > nowUs);
   }
 
   /** An operator has closed, half-opened or released something. Returns what it has ended for calls. */

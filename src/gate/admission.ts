@@ -14,7 +14,7 @@ import {
 import { type Budget, storeAwayConstraint } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
-import { estimateFrom, estimateOf, type WaitEstimate } from "../limiter/estimate.ts";
+import { estimateFrom, estimateOf, estimatesOf, type WaitEstimate } from "../limiter/estimate.ts";
 import type { LimiterEmitter } from "../limiter/limiter-emitter.ts";
 import type { EstimatedStart } from "../limiter/queue-estimate.ts";
 import type { Queues } from "../limiter/queues.ts";
@@ -99,14 +99,21 @@ export class Admission {
   }
 
   /**
-   * The same for a request of weight 1 with the usual costs; undefined if it could start now. Of the leases only shared
-   * slots are checked, as far as the store has just said that other processes have them.
+   * The same for a request of weight 1 with the usual costs of each role budget; none for those that it could start at
+   * now. Of the leases only shared slots are checked, as far as the store has just said that other processes have them.
    */
-  estimateUnlessFree(roleBudget: RoleBudget, nowUs: number): WaitEstimate | undefined {
-    const charge = roleBudget.usualCharge;
-    if (!this.isFreeHere(roleBudget, charge, nowUs)) return this.estimate(roleBudget, charge, nowUs);
-    const constraint = this.#peers?.takenSlot(roleBudget, nowUs);
-    return constraint && { readyUs: nowUs, constraint };
+  estimatesUnlessFree(roleBudgets: readonly RoleBudget[], nowUs: number): ReadonlyMap<RoleBudget, WaitEstimate> {
+    const isFree = (roleBudget: RoleBudget) => this.isFreeHere(roleBudget, roleBudget.usualCharge, nowUs);
+    const [free = [], waiting = []] = [true, false].map(is => roleBudgets.filter(each => isFree(each) === is));
+    const bySchedulers = Map.groupBy(waiting, each => this.#queues.of(each, each.usualCharge));
+    const estimates = Array.from(bySchedulers, ([scheduler, group]) => [
+      ...estimatesOf(this.#root, scheduler, group, nowUs),
+    ]);
+    const slots = free.flatMap(each => {
+      const constraint = this.#peers?.takenSlot(each, nowUs);
+      return constraint === undefined ? [] : [[each, { readyUs: nowUs, constraint }] as const];
+    });
+    return new Map([...estimates.flat(), ...slots]);
   }
 
   /** Why a request would be refused now; undefined if it would not, as far as the last replies of the store say. */

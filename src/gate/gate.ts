@@ -356,7 +356,10 @@ export class Gate {
     return this.#roleBudgets;
   }
 
-  /** The state of every key. Takes time proportional to their number. */
+  /**
+   * The state of every key. The requests that wait below one total are estimated once for all its keys, and once more for
+   * each key that waits for a slot of its own.
+   */
   keySnapshots(): readonly KeySnapshot[] {
     const nowUs = this.#time.monotonicUs();
     const blocked = this.#waiting.blockedByKey();
@@ -364,8 +367,9 @@ export class Gate {
     // A key with blocked requests is listed, even if its budget was evicted.
     for (const [key, { roleBudget }] of blocked) if (!known.has(key)) known.set(key, roleBudget);
     const held = new Map(ROLES.map(role => [role, this.#breakers?.holds(role) ?? []]));
+    const estimates = this.#admission.estimatesUnlessFree([...known.values()], nowUs);
     return Array.from(known, ([key, roleBudget]) => {
-      const estimate = this.#admission.estimateUnlessFree(roleBudget, nowUs);
+      const estimate = estimates.get(roleBudget);
       const denial = this.#breakers?.denialOfKey(roleBudget.name, roleBudget.role);
       const isBlocked = denial !== undefined && nowUs + denial.retryAfterMs * 1000 > (estimate?.readyUs ?? nowUs);
       const latest = isBlocked

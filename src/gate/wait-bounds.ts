@@ -119,20 +119,22 @@ export class WaitBounds {
 
   /**
    * Refuses the requests whose circuit or cooldown now ends after their bounds: those that wait for it, and those that
-   * wait for a rate. The end of a probe is not known, so a half-open circuit refuses none of them.
+   * wait for a rate. The end of a probe is not known, so a half-open circuit refuses none of them. `names` has the hosts,
+   * services and resolvers that have changed: the other requests are not looked at.
    */
-  judgeDenied(): void {
+  judgeDenied(names: ReadonlySet<string>): void {
     const { breakers, breakerQueue, queues, admission, time } = this.#deps;
     const nowUs = time.monotonicUs();
     const judge = (waiter: Waiter, call: EntryRequest) => {
-      const denial = breakers?.check(call);
-      if (denial === undefined || denial.state === "half_open" || waiter.isOver) return;
+      if (breakers === undefined || waiter.isOver || !breakers.isDecidedBy(call, names)) return;
+      const denial = breakers.check(call);
+      if (denial === undefined || denial.state === "half_open") return;
       if (!mayWaitFor(denial, call, waiter.latestUs(nowUs), nowUs, waiter.breakerWaitMs(nowUs)))
         this.#refuse(waiter, admission.rejectDenied(denial, waiter, waiter.waitedMs(nowUs)));
     };
     for (const waiter of [...(breakerQueue?.waiters() ?? [])]) judge(waiter, waiter.call);
     // Their `maxBreakerWaitMs` does not apply yet: it begins when they have the turn and the breaker denies them.
-    for (const waiter of [...queues.waiters()]) judge(waiter, { ...waiter.call, maxBreakerWaitMs: undefined });
+    for (const waiter of queues.waiters()) judge(waiter, { ...waiter.call, maxBreakerWaitMs: undefined });
   }
 
   /** Refuses the request that has the turn if its own bound is over. False if it may be served. */

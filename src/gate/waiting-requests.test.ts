@@ -6,6 +6,7 @@ import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { BreakerRegistry } from "./breaker-registry.ts";
 import { Gate } from "./gate.ts";
+import { breakersOf } from "./registry-breakers.ts";
 
 for (const source of ["limiter", "breakers"] as const) {
   test(`a request that a listener of the ${source} aborts while it is granted keeps no slot`, async () => {
@@ -48,4 +49,30 @@ test("a request whose signal a listener aborts while it enters is not queued", a
   await time.advance(60_000);
   await rejected;
   assert.equal(gate.waiting, 0);
+});
+
+test("a host that asks for a pause makes the breakers check the waiting calls of this host only", async () => {
+  const time = new FakeTime();
+  const registry = new BreakerRegistry({}, { time, random: () => 0.5 });
+  const limits = { global: { max_inflight: 1 }, defaults: { metadata: { rates: "10/s", max_delay_ms: 600_000 } } };
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { breakers: registry });
+  const held = (await gate.enter({ host: "first.example", role })) as Grant;
+  const refused: string[] = [];
+  for (let n = 0; n < 100; n += 1)
+    void (async () => gate.enter({ host: `h${n}.example`, role, maxWaitMs: 1_000 }))().catch(({ name }) =>
+      refused.push(`${n} ${name}`),
+    );
+  const breakers = breakersOf(registry);
+  const { check } = breakers;
+  let checks = 0;
+  breakers.check = (...request) => {
+    checks += 1;
+    return check.apply(breakers, request);
+  };
+  registry.onFailure({ host: "h7.example", status: 429, retryAfterS: 60 });
+  await time.advance(0);
+  assert.deepEqual(refused, ["7 BreakerOpenError"]);
+  assert.equal(checks, 1);
+  await time.advance(1_000);
+  held.release();
 });

@@ -1,4 +1,4 @@
-import type { BreakerChange } from "../breaker/breaker-change.ts";
+import { type BreakerChange, ownerOfBlocker } from "../breaker/breaker-change.ts";
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
@@ -174,7 +174,8 @@ export class WaitingRequests {
     // than the new open time.
     for (const { origin, kind, blocker } of changes)
       if (!NOT_UNBLOCKING.has(kind) && origin !== "timeout") breakerQueue?.unblock(blocker);
-    if (changes.some(delaysCalls)) this.#bounds.judgeDenied();
+    const delaying = new Set(changes.filter(delaysCalls).map(({ blocker }) => ownerOfBlocker(blocker)));
+    if (delaying.size > 0) this.#bounds.judgeDenied(delaying);
   }
 
   #emitHold({ blocker, roles, untilUs }: BreakerChange & { readonly kind: "hold" }): void {

@@ -1,14 +1,14 @@
 import { isOfUnnamedHost } from "../policy/budget-unit.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
-import { budgetsAbove } from "./budget.ts";
+import { type Budget, budgetsAbove } from "./budget.ts";
 import { DividedBudgets } from "./divided-budgets.ts";
 import { FormerRequests } from "./former-requests.ts";
 import { type FormerService, LeftHosts } from "./left-hosts.ts";
 import { MovedPlaces } from "./moved-places.ts";
 import { countAgain, type Reloaded, type TakenOver, unitsOf } from "./recount.ts";
 import type { RoleBudget } from "./role-budget.ts";
-import { SentHistory } from "./sent-history.ts";
+import { type FormerBudget, SentHistory } from "./sent-history.ts";
 
 /**
  * Keeps the requests that were sent or are in flight when limits are reloaded: they count in every budget that applies
@@ -35,7 +35,7 @@ export class CarriedUse {
     const { name, role } = roleBudget;
     const former = this.history.take(name, role, nowUs);
     if (former !== undefined) roleBudget.absorb([former]);
-    for (const left of this.#leftHosts.leftBy(name, role)) this.#countLeft(roleBudget, left, nowUs);
+    for (const left of this.#leftHosts.leftBy(roleBudget, nowUs)) this.#countLeft(roleBudget, left, nowUs);
     this.#report(this.formerRequests.created(roleBudget));
     const divided = this.#divided.ofPartition(name, role);
     if (divided === undefined) return;
@@ -58,6 +58,8 @@ export class CarriedUse {
     };
     // A budget that this reload has removed is in the history too.
     const senders = new Set([...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)]);
+    // First, because it compares with the budgets that the former limits had.
+    this.#report(this.#leftHosts.countAgain(all));
     this.#report(countAgain([...senders], all));
     this.#leftHosts.reloaded(senders, before, now, nowUs);
     this.#report(this.formerRequests.countAgain(all));
@@ -79,13 +81,15 @@ export class CarriedUse {
   }
 
   /** The host of a new budget has left a service by a suffix: it counts what the service had sent. */
-  #countLeft(roleBudget: RoleBudget, { sender, before }: FormerService, nowUs: number): void {
-    const counted = before.routeByName(sender.name, sender.role)?.above ?? [];
-    const totals = budgetsAbove(roleBudget).filter(({ name }) => counted.every(total => total.name !== name));
-    for (const budget of [roleBudget, ...totals]) {
-      budget.absorb([sender]);
-      this.#report([{ budget, roleBudget, units: unitsOf(budget, [sender], nowUs) }]);
-    }
+  #countLeft(roleBudget: RoleBudget, { name, before, senders, merged }: FormerService, nowUs: number): void {
+    const counted = before.routeByName(name, roleBudget.role)?.above ?? [];
+    const totals = budgetsAbove(roleBudget).filter(total => counted.every(({ name: known }) => known !== total.name));
+    const count = (budget: Budget, sent: readonly FormerBudget[]) => {
+      budget.absorb(sent);
+      this.#report([{ budget, roleBudget, units: unitsOf(budget, sent, nowUs) }]);
+    };
+    count(roleBudget, merged);
+    for (const total of totals) count(total, senders);
   }
 
   #report(takenOver: readonly TakenOver[]): void {

@@ -24,11 +24,31 @@ export function estimateOf(
   nowUs: number,
 ): WaitEstimate {
   // Nearly every refusal ends here: without a queue the budgets alone decide.
-  if (scheduler.isIdle(roleBudget)) {
-    const readyUs = freeUs(roleBudget, charge, nowUs);
-    return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
-  }
+  if (scheduler.isIdle(roleBudget)) return idleEstimate(root, roleBudget, charge, nowUs);
   return estimateFrom(root, roleBudget, charge, scheduler.estimates.startOf(roleBudget, charge, nowUs), nowUs);
+}
+
+/** For each of these role budgets: a usual request that cannot start now, as if it were the only new one. */
+export function estimatesOf(
+  root: Budget,
+  scheduler: Scheduler,
+  roleBudgets: readonly RoleBudget[],
+  nowUs: number,
+): ReadonlyMap<RoleBudget, WaitEstimate> {
+  const queued = roleBudgets.filter(roleBudget => !scheduler.isIdle(roleBudget));
+  const starts = scheduler.estimates.startsOf(queued, nowUs);
+  const estimateFor = (roleBudget: RoleBudget) => {
+    const start = starts.get(roleBudget);
+    const { usualCharge } = roleBudget;
+    if (start === undefined) return idleEstimate(root, roleBudget, usualCharge, nowUs);
+    return estimateFrom(root, roleBudget, usualCharge, start, nowUs);
+  };
+  return new Map(roleBudgets.map(roleBudget => [roleBudget, estimateFor(roleBudget)]));
+}
+
+function idleEstimate(root: Budget, roleBudget: RoleBudget, charge: Charge, nowUs: number): WaitEstimate {
+  const readyUs = freeUs(roleBudget, charge, nowUs);
+  return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
 }
 
 /** From the start that a `QueueEstimate` gives. */

@@ -10,6 +10,8 @@ export interface EstimatedEntry {
   latestUs: number;
   /** Undefined for a request that is only supposed. */
   readonly waiter: Waiter | undefined;
+  /** A request that is only supposed, and that must not delay others: it takes no capacity and no turn. */
+  isProbe: boolean;
   /** When it joined its queue in the estimate. */
   readonly joinedUs: number;
   /** When it starts; for a request that is too late, a time after `latestUs`. Undefined until decided. */
@@ -26,7 +28,16 @@ export function entryOf(
   waiter: Waiter | undefined,
   joinedUs: number,
 ): EstimatedEntry {
-  return { charge, latestUs, waiter, joinedUs, startUs: undefined, isAsked: false, constraint: undefined };
+  return {
+    charge,
+    latestUs,
+    waiter,
+    joinedUs,
+    isProbe: false,
+    startUs: undefined,
+    isAsked: false,
+    constraint: undefined,
+  };
 }
 
 /** Late requests that follow each other in one queue and have the same charge: each would start at the same time. */

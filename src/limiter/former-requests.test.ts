@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gateOf, host } from "../../test/limiter/kit.ts";
-import type { Gate } from "../gate/gate.ts";
+import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { HostLimits, RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 
 const METADATA = { rates: "2/s", guard_ms: 0, max_delay_ms: 60_000 };
 const common = (more: object = {}) => limitsOf({ metadata: { ...METADATA, ...more } });
@@ -145,4 +146,47 @@ test("requests in flight of a partition and of the limits in between count in th
   enterNow({ partition: "a" });
   reload(gate, divided());
   assert.equal(refusal({ partition: "a" }).retryAfterMs, 1000);
+});
+
+test("requests of a partition in flight count when their host leaves the suffix for limits that are common", async () => {
+  const metadata = { rates: "4/HOUR", max_concurrent: 3, guard_ms: 0 };
+  const limits = (...members: string[]): RatelimitsOptions => ({
+    defaults: { metadata },
+    services: { whole: { members: ["a.example", ...members], metadata: { ...metadata, per: "partition" } } },
+  });
+  const entry = { host: "www.example.org" };
+  const { gate, time, enterNow, refusal } = gateOf(limits("*.example.org"));
+  const flying = ["one", "one", "two"].map(partition => enterNow({ ...entry, partition }));
+  reload(gate, limits());
+  assert.equal(refusal(entry).constraint.kind, "concurrency");
+  await time.advance(1000);
+  for (const grant of flying) grant.release();
+  enterNow(entry).release();
+  assert.equal(refusal(entry).retryAfterMs, 3_600_000, "they count from their writes");
+});
+
+test("a new host looks up once which service had its requests, however many partitions have requests in flight", () => {
+  const limits = limitPoliciesFrom(
+    {
+      defaults: { metadata: METADATA },
+      services: { whole: { members: ["a.example", "*.example.org"], metadata: { ...METADATA, per: "partition" } } },
+    },
+    "test",
+  );
+  let lookups = 0;
+  const counting = new Proxy(limits, {
+    get(target, key) {
+      if (key === "route") lookups += 1;
+      const value = Reflect.get(target, key, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const gate = new Gate(counting, new FakeTime());
+  const call = (name: string, partition?: string) =>
+    gate.tryEnter({ host: name, role: "metadata", ...(partition && { partition }) });
+  for (let n = 0; n < 100; n += 1) assert.ok(call("www.example.org", `${n}`));
+  reload(gate, { defaults: { metadata: METADATA }, services: { whole: { members: ["a.example"] } } });
+  lookups = 0;
+  for (let n = 0; n < 10; n += 1) assert.equal(call(`h${n}.example.org`), undefined, "the requests in flight count");
+  assert.equal(lookups, 10);
 });

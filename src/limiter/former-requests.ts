@@ -1,7 +1,8 @@
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
+import { commonName } from "../policy/partition-name.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
-import { formerName } from "./left-hosts.ts";
+import { formerName, keyOf } from "./left-hosts.ts";
 import type { MovedPlaces } from "./moved-places.ts";
 import { partitionsByName, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
 import { type CountingBudgets, RequestBatch } from "./request-batch.ts";
@@ -13,6 +14,8 @@ import type { RoleBudget } from "./role-budget.ts";
  */
 export class FormerRequests {
   readonly #batches = new Set<RequestBatch>();
+  /** Those of services: by the limits that they were granted by, and by the role and name of the service. */
+  readonly #ofServices = new Map<LimitPolicies, Map<string, Set<RequestBatch>>>();
 
   /** The batch of a request; undefined if it was granted since the last reload. */
   of(roleBudget: RoleBudget, generation: number): RequestBatch | undefined {
@@ -24,7 +27,15 @@ export class FormerRequests {
 
   /** To be called when requests of a batch have ended. */
   ended(batch: RequestBatch): void {
-    if (batch.isOver) this.#batches.delete(batch);
+    if (!batch.isOver) return;
+    this.#batches.delete(batch);
+    const { roleBudget, limits } = batch;
+    const key = keyOf(roleBudget.name, roleBudget.role);
+    const byService = this.#ofServices.get(limits);
+    const ofService = byService?.get(key);
+    ofService?.delete(batch);
+    if (ofService?.size === 0) byService?.delete(key);
+    if (byService?.size === 0) this.#ofServices.delete(limits);
   }
 
   /** A reload begins: until `countAgain` is called, no budget counts the requests in flight. */
@@ -35,8 +46,17 @@ export class FormerRequests {
       if (!roleBudget.hasPending && roleBudget.inFlight === 0) continue;
       const batch = new RequestBatch(roleBudget, before);
       batch.takeOut();
-      this.#batches.add(batch);
+      this.#add(batch);
     }
+  }
+
+  #add(batch: RequestBatch): void {
+    this.#batches.add(batch);
+    const { name, role } = batch.roleBudget;
+    if (!isServiceName(name)) return;
+    const byService = this.#ofServices.get(batch.limits) ?? new Map<string, Set<RequestBatch>>();
+    const key = keyOf(name, role);
+    this.#ofServices.set(batch.limits, byService.set(key, (byService.get(key) ?? new Set()).add(batch)));
   }
 
   /** Counts the requests in flight in the budgets of the new limits. */
@@ -64,16 +84,22 @@ export class FormerRequests {
     });
   }
 
-  /** Called for each new budget: its host may have left the service that granted requests in flight. */
+  /**
+   * Called for each new budget: its host may have left the service that granted requests in flight. If the budget has no
+   * partition, requests of each partition of the service may be of its host.
+   */
   created(roleBudget: RoleBudget): TakenOver[] {
     const { name, role } = roleBudget;
-    return [...this.#batches].flatMap(batch => {
-      const { name: sender } = batch.roleBudget;
-      if (batch.roleBudget.role !== role || !isServiceName(sender)) return [];
-      if (sender === name || formerName(name, role, batch.limits) !== sender) return [];
-      const budgets = new Map([roleBudget, ...budgetsAbove(roleBudget)].map(budget => [budget, roleBudget]));
-      batch.countIn(budgets);
-      return batch.unknownToStore(budgets);
+    return Array.from(this.#ofServices).flatMap(([limits, byService]) => {
+      const former = formerName(name, role, limits);
+      if (former === undefined || former === name) return [];
+      const batches = [...(byService.get(keyOf(former, role)) ?? [])];
+      return batches.flatMap(batch => {
+        if (name !== commonName(name) && batch.roleBudget.name !== former) return [];
+        const budgets = new Map([roleBudget, ...budgetsAbove(roleBudget)].map(budget => [budget, roleBudget]));
+        batch.countIn(budgets);
+        return batch.unknownToStore(budgets);
+      });
     });
   }
 }

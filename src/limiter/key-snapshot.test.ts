@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gateOf } from "../../test/limiter/kit.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
+import { partitionName } from "../policy/partition-name.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { Waiter } from "./waiter.ts";
 
 const host = "api.example.org";
 
@@ -79,4 +82,33 @@ test("the measured pace is that of the shortest window, without its guard", asyn
   assert.equal(shown().unitsPerSecond, 0.5);
   limiter.reload({ hosts: { [host]: { metadata: { rates: "none" } } } });
   assert.equal(shown().unitsPerSecond, undefined);
+});
+
+test("a snapshot estimates the requests that wait below a total once, and shows each key as a refusal does", async () => {
+  const tenants = 40;
+  const metadata = { rates: "3/SECOND", guard_ms: 0, max_delay_ms: 600_000, per: "partition" } as const;
+  const { gate, time } = gateOf({ hosts: { [host]: { metadata, total: { rates: "10/SECOND", guard_ms: 0 } } } });
+  const enter = (tenant: number) => gate.enter({ host, role: "metadata", partition: `tenant ${tenant}` });
+  const calls: Promise<unknown>[] = [];
+  for (let round = 0; round < 2; round += 1)
+    for (let tenant = 0; tenant < tenants; tenant += 1) calls.push((async () => (await enter(tenant)).release())());
+  await time.advance(500);
+  const { latestUs } = Waiter.prototype;
+  let looks = 0;
+  Waiter.prototype.latestUs = function (this: Waiter, nowUs: number) {
+    looks += 1;
+    return latestUs.call(this, nowUs);
+  };
+  const keys = gate.keySnapshots();
+  Waiter.prototype.latestUs = latestUs;
+  assert.equal(looks, 70, "each request is copied into one estimate");
+  assert.equal(keys.length, tenants + 1);
+  for (let tenant = 0; tenant < tenants; tenant += 1) {
+    const key = partitionName(host, `tenant ${tenant}`);
+    const refusal = gate.check({ host, role: "metadata", partition: `tenant ${tenant}` });
+    const shown = keys.find(each => each.key === key);
+    assert.deepEqual([shown?.estimatedWaitMs, shown?.constraint], [refusal?.retryAfterMs, refusal?.constraint]);
+  }
+  await time.advance(10_000);
+  await Promise.all(calls);
 });

@@ -56,7 +56,7 @@ export class QueueEstimate {
   constructor(
     top: SchedulerNode | undefined,
     nowUs: number,
-    slotsIgnored?: RoleBudget,
+    slotsIgnored?: Budget,
     refused: ReadonlySet<Waiter> = new Set(),
   ) {
     this.#refused = refused;
@@ -109,6 +109,21 @@ export class QueueEstimate {
   }
 
   /**
+   * When a new usual request of each role budget would start if it were the only new one. All of them are added to one simulation, in
+   * which they take no capacity and no turn. If several budgets above a role budget lack capacity, the start is a lower bound.
+   */
+  startsOf(roleBudgets: readonly RoleBudget[]): [RoleBudget, EstimatedStart][] {
+    const probes = roleBudgets.map(roleBudget => {
+      const entry = entryOf(roleBudget.usualCharge, Number.POSITIVE_INFINITY, undefined, this.#atUs);
+      entry.isAsked = true;
+      entry.isProbe = true;
+      return { roleBudget, entry, node: this.#join(roleBudget, entry) };
+    });
+    this.#run(() => false);
+    return probes.map(({ roleBudget, entry, node }) => [roleBudget, startOfEntry(node, entry)]);
+  }
+
+  /**
    * The same, without adding the request, so it may be called any number of times. Undefined if a request of the queue
    * waits for a slot, or if there are other queues.
    */
@@ -140,8 +155,7 @@ export class QueueEstimate {
   #startOfEntry(node: EstimatedNode, entry: EstimatedEntry): EstimatedStart {
     entry.isAsked = true;
     this.#run(() => entry.startUs !== undefined);
-    if (entry.startUs !== undefined) return { startUs: entry.startUs, constraint: entry.constraint };
-    return { startUs: Number.POSITIVE_INFINITY, constraint: node.delayedBy(entry.joinedUs) };
+    return startOfEntry(node, entry);
   }
 
   #copy(node: SchedulerNode, above: EstimatedNode): EstimatedNode {
@@ -247,6 +261,13 @@ export class QueueEstimate {
       if (entry === undefined) return "idle";
       const { charge } = entry;
       const blocking = this.#blocking(node, charge);
+      if (entry.isProbe && blocking !== node) {
+        const last = this.#lastReady(node, charge);
+        const lastUs = last.budget?.readyUs(charge) ?? 0;
+        const limit = lastUs > this.#atUs ? last.budget?.constraint(charge) : undefined;
+        this.#decide(node, entry, Math.max(this.#atUs, lastUs), limit);
+        continue;
+      }
       const readyUs = blocking === undefined ? this.#atUs : this.#blockedUntilUs;
       if (readyUs < Number.POSITIVE_INFINITY && readyUs > entry.latestUs && !this.#isDue(node, entry)) {
         this.#decide(node, entry, readyUs, (blocking ?? this.#lastReady(node, charge)).budget?.constraint(charge));
@@ -352,4 +373,9 @@ export class QueueEstimate {
   #enqueue(node: EstimatedNode): void {
     for (let at = node; at.above !== undefined && !at.isParked; at = at.above) at.above.children.add(at);
   }
+}
+
+function startOfEntry(node: EstimatedNode, { startUs, constraint, joinedUs }: EstimatedEntry): EstimatedStart {
+  if (startUs !== undefined) return { startUs, constraint };
+  return { startUs: Number.POSITIVE_INFINITY, constraint: node.delayedBy(joinedUs) };
 }

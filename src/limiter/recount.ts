@@ -63,9 +63,14 @@ export function routeAt(
 /**
  * Counts in the budgets of the new limits the units that the budgets of the old limits have sent. It is not known which
  * units a member of a service has sent: each member that has left the service counts all units of the service. In the
- * same way, each partition counts all units of limits that were common before.
+ * same way, each partition counts all units of limits that were common before. `isCountedBy`: whether the budget of that
+ * name has counted them already.
  */
-export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded): TakenOver[] {
+export function countAgain(
+  senders: readonly FormerBudget[],
+  reloaded: Reloaded,
+  isCountedBy: (name: string) => boolean = () => false,
+): TakenOver[] {
   const { before, now, budgetAt, dividedAt, nowUs, moved } = reloaded;
   const partitionsOf = partitionsByName(reloaded);
   const takenOver: TakenOver[] = [];
@@ -92,7 +97,7 @@ export function countAgain(senders: readonly FormerBudget[], reloaded: Reloaded)
     // Of a service that was removed and comes back, the limits before know no place.
     const returned = former?.name === name ? undefined : now.routeByName(name, role);
     for (const route of returned?.name === name ? [returned, ...routes] : routes) {
-      if (handledNames.has(route.name)) continue;
+      if (handledNames.has(route.name) || isCountedBy(route.name)) continue;
       handledNames.add(route.name);
       const isNew = route.name !== name;
       const isDividedNow = mayHavePartition && route.roleBudget.isPerPartition;

@@ -183,7 +183,9 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   reload(limits: LimitPolicies): void {
     this.#inForce.configure(limits);
     this.root.policy = { ...this.root.policy, maxConcurrent: limits.maxInFlight };
-    this.share(this.#inForce.shareCount);
+    const before = this.#limits;
+    this.#inForce.divide(this.#inForce.shareCount);
+    this.#reapply(before);
   }
 
   /**
@@ -204,19 +206,24 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     if (lostUs !== undefined || count === 1) this.#lostUs = count === 1 ? undefined : lostUs;
   }
 
+  /** Changes numbers only: every request keeps its route, so that no budget takes over the requests of another one. */
   #divide(count: number): void {
-    const before = this.#limits;
     this.#inForce.divide(count);
-    this.#reapply(before);
+    const limits = this.#limits;
+    this.reloadedUs = this.#time.monotonicUs();
+    for (const roleBudget of this.#all()) {
+      const route = limits.routeByName(roleBudget.name, roleBudget.role);
+      if (route !== undefined) this.#apply(route, roleBudget);
+    }
   }
 
-  /** Applies the limits in force to every budget. */
+  /** Applies limits that may route requests to other budgets. */
   #reapply(before: LimitPolicies): void {
     const limits = this.#limits;
     const nowUs = this.#time.monotonicUs();
     this.reloadedUs = nowUs;
     this.#holds.reloaded(before, nowUs);
-    const all = ROLES.flatMap(role => this.#byRole[role].named(() => true));
+    const all = this.#all();
     this.#isReloading = true;
     this.carried.takeOut(all, before);
     for (const roleBudget of all) {
@@ -229,10 +236,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
         if (!isCountedElsewhere(before, roleBudget.name, roleBudget.role)) this.carried.history.add(roleBudget, false);
         continue;
       }
-      roleBudget.reload(route.roleBudget, limits.aimd);
-      this.#startPace(roleBudget);
-      this.#totals.move(roleBudget, this.#totals.of(route, limits.aimd));
-      roleBudget.trackCosts();
+      this.#apply(route, roleBudget);
       this.#holdMoved(roleBudget);
     }
     this.carried.countAgain(all, {
@@ -247,6 +251,18 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     for (const { host, role } of this.#pins) this.#pinned.add(this.forHost(host, role));
   }
 
+  #all(): readonly RoleBudget[] {
+    return ROLES.flatMap(role => this.#byRole[role].named(() => true));
+  }
+
+  #apply(route: Route, roleBudget: RoleBudget): void {
+    const { aimd } = this.#limits;
+    roleBudget.reload(route.roleBudget, aimd);
+    this.#startPace(roleBudget);
+    this.#totals.move(roleBudget, this.#totals.of(route, aimd));
+    roleBudget.trackCosts();
+  }
+
   #partitions(): readonly RoleBudget[] {
     return ROLES.flatMap(role => this.#byRole[role].named(name => nameWithoutPartition(name) !== undefined));
   }
@@ -256,7 +272,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
    * role budgets were evicted is still used.
    */
   #dropRemovedTotals(nowUs: number): void {
-    const suspects = this.#totals.names.filter(name =>
+    const suspects = [...this.#totals.names, ...this.#totals.evictedNames].filter(name =>
       ROLES.every(role => !hasTotal(this.#limits.routeByName(name, role), name)),
     );
     if (suspects.length === 0) return;

@@ -82,6 +82,11 @@ export function isKept(nowUs: number): (former: LoggedUnits) => boolean {
   return ({ log }) => nowUs - log.lastUs < KEPT_US;
 }
 
+/** Until when a later policy may count the requests of a former budget again, or has to keep its hold. */
+export function keptUntilUs({ log, holdUntilUs = 0 }: FormerBudget): number {
+  return Math.max(log.lastUs + KEPT_US, holdUntilUs);
+}
+
 /** The units as they are now: the budget itself may send more. */
 export function copyOf({ log, costLogs, windows, name, role, holdUntilUs, isDivided }: FormerBudget): FormerBudget {
   return {

@@ -1,8 +1,8 @@
 import type { Time } from "../time/time.ts";
-import { type Budget, freeUs } from "./budget.ts";
+import { type Budget, budgetsAbove, freeUs } from "./budget.ts";
 import type { Charge } from "./charge.ts";
 import { type EstimatedStart, type LateWaiter, QueueEstimate } from "./queue-estimate.ts";
-import type { RoleBudget } from "./role-budget.ts";
+import { RoleBudget } from "./role-budget.ts";
 import { type SchedulerNode, topOf } from "./scheduler-node.ts";
 import type { Waiter } from "./waiter.ts";
 
@@ -59,6 +59,23 @@ export class StartEstimates {
   /** When a queued request will start, whatever its bound. */
   startOfQueued(waiter: Waiter, nowUs: number): EstimatedStart {
     return this.#startAmong(waiter.roleBudget, nowUs, estimate => estimate.startOfQueued(waiter));
+  }
+
+  /**
+   * When a new usual request of each role budget would start, if it were the only new one. One estimate serves all role
+   * budgets below a node that have a free slot of their own.
+   */
+  startsOf(roleBudgets: readonly RoleBudget[], nowUs: number): ReadonlyMap<RoleBudget, EstimatedStart> {
+    const starts: [RoleBudget, EstimatedStart][] = [];
+    for (const [top, ofTop] of Map.groupBy(roleBudgets, roleBudget => topOf(this.#nodes, roleBudget))) {
+      // Of one request, the slots of all budgets count as free: so do those above a group.
+      for (const [slotless, group] of Map.groupBy(ofTop, slotlessOf)) {
+        if (slotless instanceof RoleBudget)
+          starts.push([slotless, this.startOf(slotless, slotless.usualCharge, nowUs)]);
+        else starts.push(...new QueueEstimate(top, nowUs, slotless).startsOf(group));
+      }
+    }
+    return new Map(starts);
   }
 
   /**
@@ -167,6 +184,11 @@ export class StartEstimates {
     node.judging?.cancel();
     this.#suspects.delete(node);
   }
+}
+
+/** The lowest budget of a request that lacks a slot. */
+function slotlessOf(roleBudget: RoleBudget): Budget | undefined {
+  return [roleBudget, ...budgetsAbove(roleBudget)].find(({ hasSlot }) => !hasSlot);
 }
 
 /**

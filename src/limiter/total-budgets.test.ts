@@ -90,3 +90,23 @@ test("a longer total that a reload sets counts what was sent before the total wa
   gate.reload(limitPoliciesFrom(perHost("7/HOUR"), "test"));
   assert.equal(burst("a.example"), 2);
 });
+
+test("a total that is evicted, removed by a reload and added again counts its units once", async () => {
+  const metadata = { rates: "9/SECOND", guard_ms: 0 };
+  const limits = (rates?: string) => ({
+    defaults: { metadata },
+    services: { s: { per_host: true, metadata, ...(rates && { total: { rates, guard_ms: 0 } }) } },
+  });
+  const { gate, time, enterNow } = gateOf(limits("5/SECOND"));
+  const entry = { host: "a.example", service: "s" };
+  for (let call = 0; call < 3; call += 1) enterNow(entry).release();
+  for (let n = 0; n < 80; n += 1) {
+    if (n % 20 === 0) await time.advance(3000);
+    enterNow({ ...entry, host: `h${n}.example` }).release();
+  }
+  await time.advance(3000);
+  gate.reload(limitPoliciesFrom(limits(), "test"));
+  gate.reload(limitPoliciesFrom(limits("10/HOUR"), "test"));
+  for (let call = 0; call < 7; call += 1) enterNow(entry).release();
+  assert.ok(gate.check({ ...entry, role: "metadata" }), "the hour is full");
+});

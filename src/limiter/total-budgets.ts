@@ -30,6 +30,11 @@ export class TotalBudgets {
     return Array.from(this.#byName.values(), ({ name }) => name);
   }
 
+  /** Of totals that were evicted and have sent something. */
+  get evictedNames(): readonly string[] {
+    return this.#history.all(this.#time.monotonicUs()).map(({ name }) => name);
+  }
+
   /** The budget is new. What is above it is not evicted until `left` is called. */
   joined({ above }: Budget): void {
     if (above !== undefined) this.#below.set(above, (this.#below.get(above) ?? 0) + 1);
@@ -52,12 +57,13 @@ export class TotalBudgets {
 
   /**
    * A total that a reload removes starts again if it comes back, with what its role budgets have sent. Otherwise these
-   * requests would count twice.
+   * requests would count twice. The same is true for a total that was evicted before.
    */
   drop(name: string): void {
     const total = this.#byName.get(name);
     if (total !== undefined) this.left(total);
     this.#byName.delete(name);
+    this.#history.take(name, "total", this.#time.monotonicUs());
   }
 
   /** The lowest total of a route, with those above it, each created on first use; undefined if it has none. */
