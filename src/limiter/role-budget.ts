@@ -70,6 +70,11 @@ export class RoleBudget extends Budget {
     return this.unitLease === undefined ? ownUs : Math.max(ownUs, this.unitLease.readyUs(charge.units));
   }
 
+  /** Whether its own limits admit the request now, if its units are leased. */
+  admits(charge: Charge, nowUs: number): boolean {
+    return this.hasSlot && super.earliestUs(charge, nowUs) <= nowUs;
+  }
+
   override leaseUs(units: number): number {
     return this.unitLease?.readyUs(units) ?? 0;
   }

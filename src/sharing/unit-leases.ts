@@ -10,6 +10,7 @@ import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-uni
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
 import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
+import { type SiblingTurn, SiblingTurns } from "./sibling-turns.ts";
 import { SpareUnits } from "./spare-units.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
@@ -59,6 +60,9 @@ export class UnitLeases {
   readonly #units: LeasedUnits;
   readonly #spare: SpareUnits;
   readonly #requests: UnitRequests;
+  readonly #turns = new SiblingTurns();
+  /** Role budgets for which units were requested only because they had the next turn. */
+  readonly #inTurn = new WeakSet<RoleBudget>();
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
   /** When an operator has last changed the rates of a budget. */
@@ -87,7 +91,7 @@ export class UnitLeases {
       () => this.#settleNow(),
     );
     this.#spare = new SpareUnits({ time, processes: () => store.processes, onKept: () => this.#returnKept() });
-    this.#requests = new UnitRequests(time, this.#pace, this.#spare);
+    this.#requests = new UnitRequests(time, this.#pace, this.#spare, this.#turns);
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -132,6 +136,7 @@ export class UnitLeases {
   charged(roleBudget: RoleBudget, units: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     unitLease.charge(units);
+    if (roleBudget.waiting === 0) this.#turns.leave(roleBudget);
     const wanted = roleBudget.waiting - unitLease.unusedUnits;
     if (wanted <= 0 || this.#outage.away !== undefined) return;
     if (this.#pace.isRunningLow(roleBudget)) this.#request(roleBudget, units, wanted);
@@ -152,6 +157,7 @@ export class UnitLeases {
   /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
+    this.#turns.clear();
     this.#units.returnAllUnused();
     this.takenOver(takenOver);
   }
@@ -242,10 +248,40 @@ export class UnitLeases {
   #request(roleBudget: RoleBudget, least: number, wanted: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.isRequesting) return;
-    unitLease.isRequesting = true;
+    for (const turn of this.#turns.before(roleBudget, least, this.#time.monotonicUs())) this.#requestInTurn(turn);
+    this.#addRequest(roleBudget, least, wanted);
+    this.#scheduleExchange();
+  }
+
+  /** Requests units for the role budget that has the next turn at a shared budget, before another one gets some. */
+  #requestInTurn({ roleBudget, least }: SiblingTurn): void {
+    const unitLease = this.#units.leaseOf(roleBudget);
+    if (unitLease.isRequesting || unitLease.unusedUnits > 0) return;
+    this.#inTurn.add(roleBudget);
+    this.#addRequest(roleBudget, least, roleBudget.waiting);
+  }
+
+  #addRequest(roleBudget: RoleBudget, least: number, wanted: number): void {
+    this.#units.leaseOf(roleBudget).isRequesting = true;
     this.#onRequest?.(roleBudget);
     this.#requests.add(roleBudget, least, wanted);
-    this.#scheduleExchange();
+  }
+
+  /** Returns the units that were requested in turn and cannot be used yet, and asks for the role budgets behind. */
+  #passTurns(roleBudgets: readonly RoleBudget[]): void {
+    const nowUs = this.#time.monotonicUs();
+    const unused = roleBudgets.filter(roleBudget => {
+      const { unusedUnits, leasedUnits, leasedUs } = this.#units.leaseOf(roleBudget);
+      const isInTurn = this.#inTurn.delete(roleBudget);
+      return isInTurn && unusedUnits > 0 && unusedUnits === leasedUnits && leasedUs <= nowUs;
+    });
+    if (unused.length === 0) return;
+    for (const roleBudget of unused) {
+      this.#turns.leave(roleBudget);
+      this.#units.returnUnused(roleBudget);
+    }
+    for (const roleBudget of roleBudgets) this.askAgain(roleBudget);
+    this.#wake();
   }
 
   #settleNow(): void {
@@ -324,6 +360,7 @@ export class UnitLeases {
       this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
+    this.#passTurns(roleBudgets);
     // No request uses what is left over now: the other processes may.
     for (const roleBudget of roleBudgets)
       if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
@@ -401,7 +438,9 @@ export class UnitLeases {
     if (reply?.kind === "granted") {
       const keys = claims.map(({ key }) => key);
       this.#units.add(roleBudget, keys, reply.units, Math.ceil((reply.delayMs ?? 0) * 1000));
+      this.#turns.granted(roleBudget, reply.units);
     }
+    if (reply?.kind === "wait") this.#turns.refused(roleBudget, reply.key);
     if (reply !== undefined) {
       const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
       unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
@@ -412,8 +451,9 @@ export class UnitLeases {
       unitLease.isOverruled = true;
       this.#changes.push({ kind: "overruled", roleBudget });
     }
-    // The timer of the waiting requests is set for the time that the store had announced before.
-    if (expectedUs > nowUs && unitLease.readyUs(least) < expectedUs)
+    // The timer of the waiting requests is set for the time that the store had announced before. In turn, it may be due
+    // and not have fired yet.
+    if (this.#inTurn.has(roleBudget) || (expectedUs > nowUs && unitLease.readyUs(least) < expectedUs))
       this.#changes.push({ kind: "earlier", roleBudget });
     this.#changes.push({ kind: "ready", roleBudget });
   }

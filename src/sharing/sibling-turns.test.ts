@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { storeWith } from "../../test/sharing/store-with.ts";
+import { Gate } from "../gate/gate.ts";
+import type { EntryRequest } from "../limiter/entry-request.ts";
+import { limitPoliciesFrom } from "../policy/limits.ts";
+import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+
+const HOST = "a.example";
+const ROLE = { rates: "100/SECOND", guard_ms: 0, max_delay_ms: 9_000_000 };
+
+const ROLES = { metadata: ROLE, landing: ROLE, artifact: ROLE };
+const ONE_A_SECOND = { rates: "1/SECOND", guard_ms: 0 };
+
+type Call = Pick<EntryRequest, "role" | "partition" | "weight">;
+
+const TWO_ROLES: readonly Call[] = [{ role: "metadata" }, { role: "landing" }];
+const SIX_PARTITIONS: readonly Call[] = Array.from({ length: 6 }, (_, index) => ({
+  role: "metadata",
+  partition: `tenant-${index}`,
+}));
+
+function twoRoles(rates: string): RatelimitsOptions {
+  return { hosts: { [HOST]: { metadata: ROLE, landing: ROLE, total: { rates, guard_ms: 0 } } } };
+}
+
+/** One process with a store that answers after `storeMs`. */
+function processOf(limits: RatelimitsOptions, storeMs = 0): { readonly time: FakeTime; readonly gate: Gate } {
+  const time = new FakeTime();
+  const member = new MemoryStore(time).member("p");
+  const store = storeWith(member, {
+    exchange: async (...exchange) => {
+      if (storeMs > 0) await time.sleep(storeMs);
+      return member.exchange(...exchange);
+    },
+  });
+  return { time, gate: new Gate(limitPoliciesFrom(limits, "test"), time, { store, random: () => 0.5 }) };
+}
+
+async function send(gate: Gate, call: Call, options: object = {}): Promise<void> {
+  const grant = await gate.enter({ host: HOST, maxWaitMs: Number.POSITIVE_INFINITY, ...call, ...options });
+  grant.written();
+  grant.release();
+}
+
+/** How many requests of each call are sent in a minute, if each always has some waiting. A response takes `heldMs`. */
+async function sentInAMinute(
+  limits: RatelimitsOptions,
+  calls: readonly Call[],
+  storeMs = 0,
+  heldMs = 0,
+): Promise<readonly number[]> {
+  const { time, gate } = processOf(limits, storeMs);
+  const sent = calls.map(() => 0);
+  for (const [index, call] of calls.entries())
+    for (let worker = 0; worker < 8; worker += 1)
+      void (async () => {
+        for (;;) {
+          const grant = await gate.enter({ host: HOST, maxWaitMs: Number.POSITIVE_INFINITY, ...call });
+          grant.written();
+          if (heldMs > 0) await time.sleep(heldMs);
+          grant.release();
+          sent[index] = (sent[index] ?? 0) + 1;
+        }
+      })();
+  await time.advance(60_000);
+  return sent;
+}
+
+function spreadOf(counts: readonly number[]): number {
+  return Math.max(...counts) - Math.min(...counts);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
+
+for (const [rates, turn] of [
+  ["1/3SECOND", 1],
+  ["2/SECOND", 1],
+  ["5/SECOND", 3],
+] as const)
+  for (const storeMs of [0, 3, 30])
+    test(`two roles take turns at their total of ${rates} in a store that answers after ${storeMs} ms`, async () => {
+      const sent = await sentInAMinute(twoRoles(rates), TWO_ROLES, storeMs);
+      assert.ok(spreadOf(sent) <= turn, sent.join());
+      const alone = await sentInAMinute(twoRoles(rates), [{ role: "metadata" }], storeMs);
+      assert.equal(sum(sent), sum(alone), "no unit stays unused");
+    });
+
+test("six partitions take turns at their total in the store", async () => {
+  const metadata = { ...ROLE, per: "partition" } as const;
+  const limits = { hosts: { [HOST]: { metadata, total: { rates: "2/SECOND", guard_ms: 0 } } } };
+  assert.deepEqual(await sentInAMinute(limits, SIX_PARTITIONS), [21, 21, 20, 20, 20, 20]);
+});
+
+test("roles take turns at the total of their service in the store", async () => {
+  const limits = { services: { pair: { members: [HOST, "b.example"], ...ROLES, total: ONE_A_SECOND } } };
+  const sent = await sentInAMinute(limits, [{ role: "metadata" }, { role: "landing" }, { role: "artifact" }]);
+  assert.deepEqual(sent, [21, 20, 20]);
+});
+
+test("roles take turns at a total whose one slot all processes share", async () => {
+  const total = { rates: "5/SECOND", guard_ms: 0, max_concurrent: 1, shared: true };
+  const sent = await sentInAMinute({ hosts: { [HOST]: { ...ROLES, total } } }, TWO_ROLES, 0, 50);
+  assert.ok(spreadOf(sent) <= 6, sent.join());
+  assert.ok(sum(sent) >= 300, sent.join());
+});
+
+test("a call of a role that a busy role delays at their total is granted within its bound, with a store too", async () => {
+  const { time, gate } = processOf(twoRoles("2/SECOND"));
+  for (let index = 0; index < 200; index += 1) void send(gate, { role: "metadata" });
+  await time.advance(10_000);
+  for (let index = 0; index < 5; index += 1) {
+    const startedUs = time.monotonicUs();
+    let waitedMs: number | undefined;
+    void send(gate, { role: "landing" }, { maxWaitMs: 10_000 }).then(() => {
+      waitedMs = (time.monotonicUs() - startedUs) / 1000;
+    });
+    await time.advance(3000);
+    assert.ok(waitedMs !== undefined && waitedMs <= 2000, `${waitedMs}`);
+  }
+});
+
+test("a role that its own limit delays leaves its turns at the total to the others, so that no unit stays unused", async () => {
+  const landing = { ...ROLE, rates: "1/10SECOND" };
+  const limits = { hosts: { [HOST]: { metadata: ROLE, landing, total: { rates: "2/SECOND", guard_ms: 0 } } } };
+  assert.deepEqual(await sentInAMinute(limits, TWO_ROLES), [116, 6]);
+});
+
+test("a role in a cooldown leaves its turns at the total to the others, so that no unit stays unused", async () => {
+  const { time, gate } = processOf(twoRoles("2/SECOND"));
+  const sent: string[] = [];
+  for (let index = 0; index < 100; index += 1)
+    for (const call of TWO_ROLES) void send(gate, call).then(() => sent.push(call.role));
+  await time.advance(2000);
+  gate.hold(HOST, "landing", 10_000);
+  sent.length = 0;
+  await time.advance(9999);
+  assert.deepEqual(
+    sent,
+    Array.from({ length: 18 }, () => "metadata"),
+  );
+  await time.advance(2001);
+  assert.equal(sent.slice(18).includes("landing"), true);
+});
+
+test("a role whose slot another process has leaves its turns at the total to the others, so that no unit stays unused", async () => {
+  const landing = { ...ROLE, max_concurrent: 1, shared: true };
+  const limits = { hosts: { [HOST]: { metadata: ROLE, landing, total: { rates: "2/SECOND", guard_ms: 0 } } } };
+  const time = new FakeTime();
+  const store = new MemoryStore(time);
+  const policies = limitPoliciesFrom(limits, "test");
+  const [gate, other] = ["p", "q"].map(id => new Gate(policies, time, { store: store.member(id), random: () => 0.5 }));
+  assert.ok(gate && other);
+  const sent: string[] = [];
+  for (let index = 0; index < 100; index += 1)
+    for (const call of TWO_ROLES) void send(gate, call).then(() => sent.push(call.role));
+  void (async () => (await other.enter({ host: HOST, role: "landing", maxWaitMs: 60_000 })).written())();
+  await time.advance(5000);
+  sent.length = 0;
+  await time.advance(10_000);
+  assert.deepEqual(
+    sent,
+    Array.from({ length: 20 }, () => "metadata"),
+  );
+});
