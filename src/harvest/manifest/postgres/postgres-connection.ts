@@ -27,8 +27,9 @@ const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
 
 /**
- * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back;
- * it is applied exactly once, because it writes a mark that shows whether it was committed.
+ * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back.
+ * It is never applied twice, because it writes a mark that shows whether it was committed. If the server does not come
+ * back in time, the operation rejects with a StoreError, and the transaction may have been committed.
  */
 export class PostgresConnection {
   readonly #pool: PgPool;
@@ -105,12 +106,12 @@ export class PostgresConnection {
     }
   }
 
-  /** Runs one statement that changes rows, exactly once. */
+  /** Like `transaction`, for one statement. */
   write(sql: string, parameters: readonly SqlParameter[] = []): Promise<QueryResult> {
     return this.transaction(client => client.query(sql, parameters));
   }
 
-  /** Runs a transaction, exactly once. The action is called again if the transaction was not committed. */
+  /** Runs a transaction. The action is called again if the transaction was not committed, and never if it may have been. */
   transaction<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     let inDoubt: { readonly mark: CommitMark; readonly value: Value } | undefined;
     return this.#repeated(async () => {
@@ -140,8 +141,8 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. It is
-   * sent and committed together with others, and the server parses and plans it once for a connection.
+   * Like `write`, in one exchange with the server: a transaction needs three. The statement is sent and committed together
+   * with others, and the server parses and plans it once for a connection.
    * @returns its rows; undefined if the statement was applied and its reply was lost
    */
   apply(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
@@ -170,9 +171,17 @@ export class PostgresConnection {
 
   /** For a transaction whose connection broke before the reply. Releases the mark. */
   async #wasCommitted(mark: CommitMark): Promise<boolean> {
-    const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
-    this.#marks.release(mark);
-    return isCommitted;
+    try {
+      const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
+      this.#marks.release(mark);
+      return isCommitted;
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      // Not the error of SQL: it would say that the transaction has not taken effect.
+      throw new StoreError(`cannot look up a commit in the manifest ${this.#name}: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
   }
 
   /**

@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StoreError } from "../../../errors.ts";
 import type { Row } from "../manifest-row.ts";
 import { StatementQueue } from "./statement-queue.ts";
 
-/** A queue whose groups end when the test says so. A group with the statement `bad` fails. */
+/** Statements that fail with an error of the server, and with an error that does not say whether they have taken effect. */
+const ERRORS: ReadonlyMap<string, Error> = new Map([
+  ["bad", Object.assign(new Error("duplicate key"), { code: "23505" })],
+  ["unreachable", new StoreError("cannot reach the manifest")],
+  ["lost", new Error("Connection terminated unexpectedly")],
+]);
+
+/** A queue whose groups end when the test says so. */
 function queueWithGroups() {
   const groups: string[][] = [];
   const replies: PromiseWithResolvers<boolean>[] = [];
@@ -13,7 +21,8 @@ function queueWithGroups() {
     const reply = Promise.withResolvers<boolean>();
     replies.push(reply);
     const isReceived = await reply.promise;
-    if (texts.includes("bad")) throw new Error("bad statement");
+    const error = texts.map(text => ERRORS.get(text)).find(each => each !== undefined);
+    if (error !== undefined) throw error;
     return isReceived ? texts.map((text): readonly Row[] => [{ text }]) : undefined;
   });
   const run = (text: string) => queue.run({ text, values: [], isReadOnly: false });
@@ -63,6 +72,17 @@ test("a statement that fails does not fail the others of its group: each is sent
     ["fulfilled", "rejected", "fulfilled"],
   );
 });
+
+for (const name of ["unreachable", "lost"])
+  test(`a group that may have taken effect is not sent again (${name})`, async () => {
+    const { run, groups, reply } = queueWithGroups();
+    void run("first");
+    const settled = Promise.allSettled([run("a"), run(name), run("b")]);
+    await reply();
+    await reply();
+    assert.deepEqual(groups.slice(1), [["a", name, "b"]]);
+    for (const each of await settled) assert.equal(each.status === "rejected" && each.reason, ERRORS.get(name));
+  });
 
 test("each statement of a group learns that its reply was lost", async () => {
   const { run, reply } = queueWithGroups();
