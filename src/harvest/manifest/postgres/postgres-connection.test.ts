@@ -29,8 +29,8 @@ describe("connections to a PostgreSQL manifest", { skip: whyNoPostgres() }, () =
     const proxy = await PostgresProxy.start(server.port);
     t.after(() => proxy.stop());
     const connection = await connectedTo(t, "unknown", proxy);
-    const first = connection.apply(INSERT, [1]);
-    const others = Promise.allSettled([connection.apply(INSERT, [2]), connection.apply(INSERT, [3])]);
+    const first = connection.apply(1, INSERT, []);
+    const others = Promise.allSettled([connection.apply(2, INSERT, []), connection.apply(3, INSERT, [])]);
     await first;
     const committed = Promise.withResolvers<void>();
     let refused = 0;

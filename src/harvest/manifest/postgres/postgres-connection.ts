@@ -83,7 +83,7 @@ export class PostgresConnection {
    */
   async lookUp(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
     for (;;) {
-      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true });
+      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true, work: 0 });
       if (rows !== undefined) return rows;
     }
   }
@@ -143,10 +143,12 @@ export class PostgresConnection {
   /**
    * Like `write`, in one exchange with the server: a transaction needs three. The statement is sent and committed together
    * with others, and the server parses and plans it once for a connection.
+   * @param work that the statement changes: its parameter `$1`
+   * @param parameters from `$2` on
    * @returns its rows; undefined if the statement was applied and its reply was lost
    */
-  apply(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
-    return this.#statements.run({ text: sql, values: parameters, isReadOnly: false });
+  apply(work: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
+    return this.#statements.run({ text: sql, values: [work, ...parameters], isReadOnly: false, work });
   }
 
   /** Look-ups alone need no mark: they may be repeated. */

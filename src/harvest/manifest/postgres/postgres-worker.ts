@@ -109,7 +109,11 @@ export class PostgresWorker {
     this.#lost = undefined;
     if (id === undefined) return;
     await this.#options.connection.transaction(async client => {
-      await client.query("UPDATE works SET taken_by = NULL WHERE taken_by = $1", [id]);
+      await client.query(
+        `WITH held AS (SELECT id FROM works WHERE taken_by = $1 ORDER BY id FOR UPDATE)
+         UPDATE works SET taken_by = NULL FROM held WHERE works.id = held.id`,
+        [id],
+      );
       await client.query("DELETE FROM workers WHERE id = $1", [id]);
     });
     await this.announce();
@@ -137,7 +141,7 @@ export class PostgresWorker {
   ): Promise<readonly Row[] | undefined> {
     const held = "changed AS (SELECT id FROM works WHERE id = $1 AND taken_by = $2 FOR UPDATE)";
     const sql = `WITH ${[held, ...parts].join(", ")} ${result}`;
-    const rows = await this.#options.connection.apply(sql, [work, this.id, ...parameters]);
+    const rows = await this.#options.connection.apply(work, sql, [this.id, ...parameters]);
     if (rows?.length === 0) throw this.#lose();
     return rows;
   }

@@ -93,6 +93,68 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(await idsOf(first, a.id), ids);
   });
 
+  /** A transaction of another process, and a function that returns when an operation waits for its locks. */
+  const lockingProcess = async (t: TestContext, schema: string) => {
+    const driver = await loadPgDriver({ url: server.url(), schema, idleInTransactionMs: 0 });
+    const other = driver.client();
+    await other.connect();
+    t.after(() => other.end());
+    await other.query("BEGIN");
+    const lock = (id: number) => other.query("SELECT 1 FROM works WHERE id = $1 FOR UPDATE NOWAIT", [id]);
+    const isWaitedFor = async () => {
+      const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      while ((await server.query(waits)).length === 0);
+    };
+    return { other, lock, isWaitedFor };
+  };
+
+  test("statements that are sent together lock works in the order of their ids", async t => {
+    const { first, run, a, b } = await workersFor(t, server.url({ schema: "ordered" }));
+    await server.query("UPDATE ordered.works SET taken_by = (SELECT min(id) FROM ordered.workers)");
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "ordered");
+    await lock(a.id);
+    const alone = first.recordAttempt(run, b.id, ATTEMPT);
+    const together = [b, a].map(({ id }) => first.saveProgress(id, "", "{}"));
+    await alone;
+    await isWaitedFor();
+    await lock(b.id);
+    await other.query("COMMIT");
+    await Promise.all(together);
+  });
+
+  test("unfinished and failed works are locked in the order of their ids", async t => {
+    const { first, a, b } = await workersFor(t, server.url({ schema: "retried" }));
+    for (const state of ["pending", "failed"]) {
+      // The table has the rows in the opposite order.
+      for (const { id } of [b, a])
+        await server.query(`UPDATE retried.works SET state = '${state}', taken_by = NULL WHERE id = ${id}`);
+      const { other, lock, isWaitedFor } = await lockingProcess(t, "retried");
+      await lock(a.id);
+      const added = first.works.addUnfinished(1, "all", true);
+      await isWaitedFor();
+      await lock(b.id);
+      await other.query("COMMIT");
+      assert.equal(await added, 2);
+    }
+  });
+
+  test("many unfinished works are added in several transactions", async t => {
+    const { first, run } = await workersFor(t, server.url({ schema: "many" }));
+    const works = Array.from({ length: 5000 }, (_, index) => ({ key: `pmid:${index}`, ids: { pmid: `${index}` } }));
+    await first.works.add(run, works, IS_PRESENT);
+    const later = await first.beginRun("retry");
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "many");
+    const [last] = await server.query("SELECT max(id)::integer AS id FROM many.works");
+    await lock(Number(last?.["id"]));
+    const added = first.works.addUnfinished(later, [], true);
+    await isWaitedFor();
+    const moved = `SELECT count(*)::integer AS works FROM many.works WHERE run = ${later}`;
+    assert.deepEqual(await server.query(moved), [{ works: 5000 }]);
+    await other.query("COMMIT");
+    assert.equal(await added, 5002);
+    assert.deepEqual(await server.query(moved), [{ works: 5002 }]);
+  });
+
   /** Another process changes the manifest, and commits when the operation of this one waits for it. */
   const commitDuring = async <Result>(
     t: TestContext,
@@ -101,15 +163,10 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     parameters: readonly number[],
     operation: () => Promise<Result>,
   ) => {
-    const driver = await loadPgDriver({ url: server.url(), schema, idleInTransactionMs: 0 });
-    const other = driver.client();
-    await other.connect();
-    t.after(() => other.end());
-    await other.query("BEGIN");
+    const { other, isWaitedFor } = await lockingProcess(t, schema);
     await other.query(sql, [...parameters]);
     const result = operation();
-    const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    while ((await server.query(waits)).length === 0);
+    await isWaitedFor();
     await other.query("COMMIT");
     return result;
   };

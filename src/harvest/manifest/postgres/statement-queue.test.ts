@@ -25,7 +25,7 @@ function queueWithGroups() {
     if (error !== undefined) throw error;
     return isReceived ? texts.map((text): readonly Row[] => [{ text }]) : undefined;
   });
-  const run = (text: string) => queue.run({ text, values: [], isReadOnly: false });
+  const run = (text: string, work = 0) => queue.run({ text, values: [], isReadOnly: false, work });
   /** Ends the oldest group that is on its way. */
   const reply = async (isReceived = true) => {
     replies.shift()?.resolve(isReceived);
@@ -56,6 +56,19 @@ test("a group has at most 32 statements", async () => {
   assert.deepEqual(
     groups.map(group => group.length),
     [1, 32, 8],
+  );
+});
+
+test("a group has its statements in the order of their works, and those of a work in the order of their calls", async () => {
+  const { run, groups, reply } = queueWithGroups();
+  void run("first", 9);
+  const later = [run("b", 7), run("c", 10), run("a", 3), run("b again", 7)];
+  await reply();
+  assert.deepEqual(groups[1], ["a", "b", "b again", "c"]);
+  await reply();
+  assert.deepEqual(
+    (await Promise.all(later)).map(rows => rows?.[0]?.["text"]),
+    ["b", "c", "a", "b again"],
   );
 });
 

@@ -4,6 +4,8 @@ import type { Row } from "../manifest-row.ts";
 
 export interface QueuedStatement extends SqlStatement {
   readonly isReadOnly: boolean;
+  /** The work that the statement changes; 0 if it changes none. */
+  readonly work: number;
 }
 
 interface WaitingStatement {
@@ -44,7 +46,11 @@ export class StatementQueue {
 
   async #sendAll(): Promise<void> {
     this.#isSending = true;
-    while (this.#waiting.length > 0) await this.#send(this.#waiting.splice(0, GROUP_MAX));
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, GROUP_MAX);
+      // Works are locked in the order of their ids everywhere, so that transactions do not deadlock.
+      await this.#send(group.toSorted((one, other) => one.statement.work - other.statement.work));
+    }
     this.#isSending = false;
   }
 
