@@ -25,6 +25,8 @@ const CONNECTIONS_MAX = 4;
 /** How long an operation is repeated while the server restarts or cannot be reached. */
 const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
+/** The server cuts longer names of applications. */
+const APPLICATION_CHARS = 63;
 
 /**
  * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back.
@@ -36,24 +38,35 @@ export class PostgresConnection {
   readonly #driver: PgDriver;
   readonly #name: string;
   readonly #time: Time;
+  readonly #schema: string;
   readonly #marks = new CommitMarks();
+  /** The names that connections of the pool have at the server. */
+  readonly #applications = new WeakMap<PgPoolClient, string>();
+  /** The worker of this process. Its connections are named after it, so that another worker can end them when it dies. */
+  worker: number | undefined;
   readonly #closing = new AbortController();
   readonly #statements = new StatementQueue(statements => this.#runTogether(statements));
 
   static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
     const { url, schema, leaseMs } = address;
     const driver = await loadPgDriver({ url, schema, idleInTransactionMs: leaseMs });
-    return new PostgresConnection(driver, address.name, time);
+    return new PostgresConnection(driver, address, time);
   }
 
-  private constructor(driver: PgDriver, name: string, time: Time) {
+  private constructor(driver: PgDriver, { name, schema }: PostgresAddress, time: Time) {
     this.#driver = driver;
     this.#pool = driver.pool(CONNECTIONS_MAX);
     this.#name = name;
+    this.#schema = schema;
     this.#time = time;
     // The query that uses a broken connection fails, or the next one. Without a listener the event would end the process.
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", client => client.on("error", () => undefined));
+  }
+
+  /** The name of the connections of a worker, which no other worker of the database has. */
+  applicationOf(worker: number): string {
+    return `docstokg worker ${worker} of ${this.#schema}`.slice(0, APPLICATION_CHARS);
   }
 
   /** A connection that is not in the pool, for notifications. */
@@ -68,6 +81,7 @@ export class PostgresConnection {
     client.on("error", () => undefined);
     await client.connect();
     await client.query("SET idle_in_transaction_session_timeout = 0");
+    if (this.worker !== undefined) await client.query(setApplication(this.applicationOf(this.worker)));
     return client;
   }
 
@@ -212,7 +226,7 @@ export class PostgresConnection {
   }
 
   async #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     try {
       const value = await action(queryableOf(client));
       client.release();
@@ -225,7 +239,7 @@ export class PostgresConnection {
 
   /** See `StatementGroup` for why the connection is closed after an error. */
   async #withGroup(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     let isUsable = false;
     try {
       const results = await this.#driver.runGroup(client, statements);
@@ -234,6 +248,22 @@ export class PostgresConnection {
     } finally {
       client.release(!isUsable);
     }
+  }
+
+  /** A connection of the pool that has the name of the worker. */
+  async #connect(): Promise<PgPoolClient> {
+    const client = await this.#pool.connect();
+    if (this.worker === undefined) return client;
+    const name = this.applicationOf(this.worker);
+    if (this.#applications.get(client) === name) return client;
+    try {
+      await client.query(setApplication(name));
+    } catch (error) {
+      await this.#abandon(client, error);
+      throw error;
+    }
+    this.#applications.set(client, name);
+    return client;
   }
 
   /** After an error of SQL the connection is kept; after any other its state is not known. */
@@ -273,6 +303,11 @@ export class PostgresConnection {
       if (!signal.aborted) throw error;
     });
   }
+}
+
+/** The name needs no quotes within it: a schema has letters, digits and underscores. */
+function setApplication(name: string): string {
+  return `SET application_name = '${name}'`;
 }
 
 /** If a host has several addresses and none answers, the error has a code and an empty message. */

@@ -78,6 +78,7 @@ export class PostgresWorker {
       [run, `${hostname()}:${process.pid}`, isListing, leaseMs, this.storeId ?? null],
     );
     this.#id = Number(rows[0]?.["id"]);
+    connection.worker = this.#id;
     this.#renewed(startedUs, rows);
     if (this.#session !== undefined) await this.setSession(this.#session);
   }
