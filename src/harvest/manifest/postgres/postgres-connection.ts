@@ -22,7 +22,7 @@ import { type QueuedStatement, StatementQueue } from "./statement-queue.ts";
 
 /** A process needs few connections: its works wait for servers, not for the database. */
 const CONNECTIONS_MAX = 4;
-/** How long an operation is repeated while the server restarts or cannot be reached. */
+/** How long an operation is repeated while the server restarts or cannot be reached, with its time in the queue. */
 const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
 /** The server cuts longer names of applications. */
@@ -96,8 +96,9 @@ export class PostgresConnection {
    * plans it once for a connection.
    */
   async lookUp(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    const untilUs = this.#deadlineUs();
     for (;;) {
-      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true, work: 0 });
+      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true, work: 0, untilUs });
       if (rows !== undefined) return rows;
     }
   }
@@ -162,12 +163,15 @@ export class PostgresConnection {
    * @returns its rows; undefined if the statement was applied and its reply was lost
    */
   apply(work: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
-    return this.#statements.run({ text: sql, values: [work, ...parameters], isReadOnly: false, work });
+    const untilUs = this.#deadlineUs();
+    return this.#statements.run({ text: sql, values: [work, ...parameters], isReadOnly: false, work, untilUs });
   }
 
   /** Look-ups alone need no mark: they may be repeated. */
   #runTogether(statements: readonly QueuedStatement[]): Promise<readonly (readonly Row[])[] | undefined> {
-    if (statements.every(({ isReadOnly }) => isReadOnly)) return this.#repeated(() => this.#withGroup(statements));
+    const untilUs = Math.min(...statements.map(statement => statement.untilUs));
+    if (statements.every(({ isReadOnly }) => isReadOnly))
+      return this.#repeated(() => this.#withGroup(statements), untilUs);
     let inDoubt: CommitMark | undefined;
     return this.#repeated(async () => {
       if (inDoubt !== undefined && (await this.#wasCommitted(inDoubt))) return undefined;
@@ -182,7 +186,7 @@ export class PostgresConnection {
       } finally {
         if (inDoubt === undefined) this.#marks.release(mark);
       }
-    });
+    }, untilUs);
   }
 
   /** For a transaction whose connection broke before the reply. Releases the mark. */
@@ -279,8 +283,11 @@ export class PostgresConnection {
     client.release(!isUsable);
   }
 
-  async #repeated<Value>(action: () => Promise<Value>): Promise<Value> {
-    const untilUs = this.#time.monotonicUs() + REPEAT_MS * 1000;
+  #deadlineUs(): number {
+    return this.#time.monotonicUs() + REPEAT_MS * 1000;
+  }
+
+  async #repeated<Value>(action: () => Promise<Value>, untilUs = this.#deadlineUs()): Promise<Value> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await action();

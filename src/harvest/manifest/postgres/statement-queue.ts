@@ -6,6 +6,8 @@ export interface QueuedStatement extends SqlStatement {
   readonly isReadOnly: boolean;
   /** The work that the statement changes; 0 if it changes none. */
   readonly work: number;
+  /** The statement is repeated until this time. */
+  readonly untilUs: number;
 }
 
 interface WaitingStatement {
