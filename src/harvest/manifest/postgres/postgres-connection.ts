@@ -21,7 +21,7 @@ import type { PostgresAddress } from "./postgres-url.ts";
 import { type QueuedStatement, StatementQueue } from "./statement-queue.ts";
 
 /** A process needs few connections: its works wait for servers, not for the database. */
-const CONNECTIONS_MAX = 4;
+const CONNECTIONS_MAX = 3;
 /** How long an operation is repeated while the server restarts or cannot be reached, with its time in the queue. */
 const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
@@ -45,17 +45,22 @@ export class PostgresConnection {
   /** The worker of this process. Its connections are named after it, so that another worker can end them when it dies. */
   worker: number | undefined;
   readonly #closing = new AbortController();
-  readonly #statements = new StatementQueue(statements => this.#runTogether(statements));
+  /** Look-ups have a queue of their own: they never wait for locks. Without a change they need no mark. */
+  readonly #lookUps = new StatementQueue(statements =>
+    this.#repeated(() => this.#withGroup(statements), deadlineOf(statements)),
+  );
+  readonly #changes = new StatementQueue(statements => this.#runTogether(statements));
 
-  static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
+  /** @param connections how many there are at most. @default 3 */
+  static async open(address: PostgresAddress, time: Time, connections = CONNECTIONS_MAX): Promise<PostgresConnection> {
     const { url, schema, leaseMs } = address;
     const driver = await loadPgDriver({ url, schema, idleInTransactionMs: leaseMs });
-    return new PostgresConnection(driver, address, time);
+    return new PostgresConnection(driver, driver.pool(connections), address, time);
   }
 
-  private constructor(driver: PgDriver, { name, schema }: PostgresAddress, time: Time) {
+  private constructor(driver: PgDriver, pool: PgPool, { name, schema }: PostgresAddress, time: Time) {
     this.#driver = driver;
-    this.#pool = driver.pool(CONNECTIONS_MAX);
+    this.#pool = pool;
     this.#name = name;
     this.#schema = schema;
     this.#time = time;
@@ -96,11 +101,8 @@ export class PostgresConnection {
    * plans it once for a connection.
    */
   async lookUp(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
-    const untilUs = this.#deadlineUs();
-    for (;;) {
-      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true, work: 0, untilUs });
-      if (rows !== undefined) return rows;
-    }
+    const rows = await this.#lookUps.run({ text: sql, values: parameters, untilUs: this.#deadlineUs() });
+    return rows ?? [];
   }
 
   /** Like `read` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
@@ -164,14 +166,10 @@ export class PostgresConnection {
    */
   apply(work: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
     const untilUs = this.#deadlineUs();
-    return this.#statements.run({ text: sql, values: [work, ...parameters], isReadOnly: false, work, untilUs });
+    return this.#changes.run({ text: sql, values: [work, ...parameters], work, untilUs });
   }
 
-  /** Look-ups alone need no mark: they may be repeated. */
   #runTogether(statements: readonly QueuedStatement[]): Promise<readonly (readonly Row[])[] | undefined> {
-    const untilUs = Math.min(...statements.map(statement => statement.untilUs));
-    if (statements.every(({ isReadOnly }) => isReadOnly))
-      return this.#repeated(() => this.#withGroup(statements), untilUs);
     let inDoubt: CommitMark | undefined;
     return this.#repeated(async () => {
       if (inDoubt !== undefined && (await this.#wasCommitted(inDoubt))) return undefined;
@@ -186,7 +184,7 @@ export class PostgresConnection {
       } finally {
         if (inDoubt === undefined) this.#marks.release(mark);
       }
-    }, untilUs);
+    }, deadlineOf(statements));
   }
 
   /** For a transaction whose connection broke before the reply. Releases the mark. */
@@ -310,6 +308,11 @@ export class PostgresConnection {
       if (!signal.aborted) throw error;
     });
   }
+}
+
+/** A group is repeated no longer than the first of its statements. */
+function deadlineOf(statements: readonly QueuedStatement[]): number {
+  return Math.min(...statements.map(({ untilUs }) => untilUs));
 }
 
 /** The name needs no quotes within it: a schema has letters, digits and underscores. */

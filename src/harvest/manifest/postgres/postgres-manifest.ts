@@ -40,6 +40,7 @@ export class PostgresManifest implements Manifest {
   readonly robots: PostgresRobots;
   readonly tables: PostgresTables;
   readonly #connection: PostgresConnection;
+  readonly #leaseConnection: PostgresConnection;
   readonly #list: PostgresList;
   readonly #results: PostgresResults;
   readonly #worker: PostgresWorker;
@@ -59,7 +60,7 @@ export class PostgresManifest implements Manifest {
     const connection = await PostgresConnection.open(address, time);
     try {
       await connection.check(client => prepare(client, address.schema));
-      return new PostgresManifest(address, connection, time);
+      return new PostgresManifest(address, connection, await PostgresConnection.open(address, time, 1), time);
     } catch (error) {
       await connection.close();
       throw error;
@@ -75,7 +76,7 @@ export class PostgresManifest implements Manifest {
       const version = await connection.check(client => manifestVersion(client, address.schema));
       if (version !== undefined) {
         await connection.check(client => prepare(client, address.schema));
-        manifest = new PostgresManifest(address, connection, time);
+        manifest = new PostgresManifest(address, connection, await PostgresConnection.open(address, time, 1), time);
       }
       return manifest;
     } finally {
@@ -83,19 +84,25 @@ export class PostgresManifest implements Manifest {
     }
   }
 
-  private constructor({ name, schema, leaseMs }: PostgresAddress, connection: PostgresConnection, time: Time) {
+  private constructor(
+    { name, schema, leaseMs }: PostgresAddress,
+    connection: PostgresConnection,
+    leaseConnection: PostgresConnection,
+    time: Time,
+  ) {
     this.name = name;
     this.#connection = connection;
+    this.#leaseConnection = leaseConnection;
     this.#list = new PostgresList(connection);
     const channel = `docstokg_${schema}`.slice(0, CHANNEL_CHARS);
     this.#worker = new PostgresWorker({
-      ...{ connection, leaseMs, channel, time },
+      ...{ connection, leaseConnection, leaseMs, channel, time },
       onRenewed: () => this.#takeOver(),
       onLost: error => this.#onLost(error),
     });
-    this.#takeover = new PostgresTakeover(connection, this.#worker, leaseMs);
+    this.#takeover = new PostgresTakeover(connection, leaseConnection, this.#worker, leaseMs);
     this.#sessions = new PostgresSessions({
-      ...{ connection, worker: this.#worker, time },
+      ...{ connection: leaseConnection, worker: this.#worker, time },
       onEnded: workers => this.#takeOver(workers),
     });
     this.#listener = new PostgresListener({
@@ -249,13 +256,14 @@ export class PostgresManifest implements Manifest {
 
   stopWaiting(): void {
     this.#connection.stopWaiting();
+    this.#leaseConnection.stopWaiting();
   }
 
   async close(): Promise<void> {
     this.#onChange = () => undefined;
     this.#onLost = () => undefined;
     this.#onDead = () => undefined;
-    this.#connection.stopWaiting();
+    this.stopWaiting();
     this.#sessions.stop();
     await this.#list.rollback();
     await this.#listener.stop();
@@ -264,7 +272,7 @@ export class PostgresManifest implements Manifest {
     } catch {
       // The server is away: the works are given back when the lease ends.
     }
-    await this.#connection.close();
+    await Promise.all([this.#connection.close(), this.#leaseConnection.close()]);
   }
 
   async #takeOver(suspects?: readonly number[]): Promise<void> {
@@ -272,7 +280,7 @@ export class PostgresManifest implements Manifest {
       await this.#takeover.takeOver(suspects);
       this.#onChange();
     } catch (error) {
-      // A file could not be recovered, or the server does not answer: the run ends with the error.
+      // A file could not be recovered, or the works could not be given back: the run ends with the error.
       this.#onLost(error);
     }
   }

@@ -25,18 +25,26 @@ interface TakenWorks {
 const DEAD = `id <> $1 AND (lease_until_ms < ${NOW_MS}
     AND extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) * 1000 > $2::bigint
   OR id = ANY($3) AND ${SESSION_ENDED})`;
-/** How long the server waits for each connection of a dead worker to end. A connection that is still there is left. */
-const END_MS = 1000;
+/** How long the server waits for each connection of a dead worker to end. The lease is not renewed meanwhile. */
+const END_MS = 200;
 
 /** Takes over the works of workers whose lease or session has ended. */
 export class PostgresTakeover {
   readonly #connection: PostgresConnection;
+  readonly #leaseConnection: PostgresConnection;
   readonly #worker: PostgresWorker;
   readonly #leaseMs: number;
   #recover: RecoverParts = async () => undefined;
 
-  constructor(connection: PostgresConnection, worker: PostgresWorker, leaseMs: number) {
+  /** @param leaseConnection takes the works: operations may wait for the locks of a dead worker on all others */
+  constructor(
+    connection: PostgresConnection,
+    leaseConnection: PostgresConnection,
+    worker: PostgresWorker,
+    leaseMs: number,
+  ) {
     this.#connection = connection;
+    this.#leaseConnection = leaseConnection;
     this.#worker = worker;
     this.#leaseMs = leaseMs;
   }
@@ -88,7 +96,7 @@ export class PostgresTakeover {
   async #takeWorks(suspects: readonly number[]): Promise<TakenWorks | undefined> {
     const me = this.#worker.id;
     await this.#endConnections(suspects);
-    return this.#connection.transaction(async client => {
+    return this.#leaseConnection.transaction(async client => {
       const dead = await client.query(
         `SELECT id, CASE WHEN id = ANY($3) AND ${SESSION_ENDED} THEN store_id END AS store_id
          FROM workers WHERE ${DEAD} ORDER BY id FOR UPDATE SKIP LOCKED`,
@@ -118,14 +126,14 @@ export class PostgresTakeover {
    * timeout of idle transactions ends it. Connections of another role cannot be ended by this one.
    */
   async #endConnections(suspects: readonly number[]): Promise<void> {
-    const workers = await this.#connection.read(`SELECT id FROM workers WHERE ${DEAD}`, [
+    const workers = await this.#leaseConnection.read(`SELECT id FROM workers WHERE ${DEAD}`, [
       ...[this.#worker.id, this.#leaseMs, suspects],
     ]);
     if (workers.length === 0) return;
-    await this.#connection.read(
+    await this.#leaseConnection.read(
       `SELECT pg_terminate_backend(pid, ${END_MS}) FROM pg_stat_activity
        WHERE application_name = ANY($1) AND datname = current_database() AND pg_has_role(usesysid, 'USAGE')`,
-      [workers.map(({ id }) => this.#connection.applicationOf(Number(id)))],
+      [workers.map(({ id }) => this.#leaseConnection.applicationOf(Number(id)))],
     );
   }
 }

@@ -20,6 +20,8 @@ const FOREIGN_KEY_VIOLATION = "23503";
 
 export interface PostgresWorkerOptions {
   readonly connection: PostgresConnection;
+  /** For the lease and the session: they are renewed also while all operations wait for locks. */
+  readonly leaseConnection: PostgresConnection;
   readonly leaseMs: number;
   /** The channel of notifications: works were added or given back, or a run has ended. */
   readonly channel: string;
@@ -70,7 +72,7 @@ export class PostgresWorker {
   /** Registers this process as a worker of the run, and keeps its lease. */
   async begin(run: number, isListing: boolean): Promise<void> {
     await this.end();
-    const { connection, leaseMs, time } = this.#options;
+    const { connection, leaseConnection, leaseMs, time } = this.#options;
     const startedUs = time.monotonicUs();
     const { rows } = await connection.write(
       `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms, store_id)
@@ -79,6 +81,7 @@ export class PostgresWorker {
     );
     this.#id = Number(rows[0]?.["id"]);
     connection.worker = this.#id;
+    leaseConnection.worker = this.#id;
     this.#renewed(startedUs, rows);
     if (this.#session !== undefined) await this.setSession(this.#session);
   }
@@ -208,7 +211,7 @@ export class PostgresWorker {
 
   async #publishSession(): Promise<void> {
     if (this.#id === undefined) return;
-    await this.#options.connection.transaction(client =>
+    await this.#options.leaseConnection.transaction(client =>
       client.query("UPDATE workers SET session = $2 WHERE id = $1", [this.#id ?? null, this.#session ?? null]),
     );
   }
@@ -226,11 +229,11 @@ export class PostgresWorker {
   }
 
   async #renew(): Promise<void> {
-    const { connection, leaseMs, time, onRenewed } = this.#options;
+    const { leaseConnection, leaseMs, time, onRenewed } = this.#options;
     const id = this.#id;
     if (id === undefined) return;
     const startedUs = time.monotonicUs();
-    const { rows, rowCount } = await connection.write(
+    const { rows, rowCount } = await leaseConnection.write(
       `UPDATE workers SET lease_until_ms = ${NOW_MS} + $2::bigint, status = $3 WHERE id = $1
        RETURNING ${NOW_MS} AS now_ms`,
       [id, leaseMs, JSON.stringify(this.statusOf())],

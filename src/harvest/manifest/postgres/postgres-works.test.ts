@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { eventually } from "../../../../test/harvest/kit.ts";
 import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
 import { loadPgDriver } from "../../../stores/postgres/postgres-driver.ts";
+import { FakeTime } from "../../../testing/fake-time.ts";
 import { systemTime } from "../../../time/system-time.ts";
+import type { Time } from "../../../time/time.ts";
 import type { Work } from "../../work.ts";
 import { PostgresManifest } from "./postgres-manifest.ts";
 
@@ -28,8 +31,8 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
   after(() => server?.stop());
 
   /** Two processes, each with one of the listed works. */
-  const workersFor = async (t: TestContext, url: string) => {
-    const first = await PostgresManifest.open(url, systemTime);
+  const workersFor = async (t: TestContext, url: string, time: Time = systemTime) => {
+    const first = await PostgresManifest.open(url, time);
     t.after(() => first.close());
     const second = await PostgresManifest.open(url, systemTime);
     t.after(() => second.close());
@@ -120,6 +123,34 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     await lock(b.id);
     await other.query("COMMIT");
     await Promise.all(together);
+  });
+
+  test("a look-up does not wait for a work that another process has locked", async t => {
+    const { first, a, b } = await workersFor(t, server.url({ schema: "looked_up" }));
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "looked_up");
+    await lock(a.id);
+    const saved = first.saveProgress(a.id, "", "{}");
+    await isWaitedFor();
+    assert.deepEqual(await first.files.knownDownload("0", b.id), { source: undefined, part: undefined, ofWork: [] });
+    await other.query("COMMIT");
+    await saved;
+  });
+
+  test("a lease is renewed while all other connections wait for a work that another process has locked", async t => {
+    const time = new FakeTime();
+    const { first, a, b } = await workersFor(t, server.url({ schema: "renewed" }), time);
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "renewed");
+    await lock(a.id);
+    const saved = first.saveProgress(a.id, "", "{}");
+    const merges = Array.from({ length: 6 }, () => first.works.merge(a, b.id, IS_PRESENT));
+    await isWaitedFor();
+    const leases = `SELECT lease_until_ms FROM renewed.workers ORDER BY id LIMIT 1`;
+    const before = await server.query(leases);
+    await time.advance(15_000);
+    await eventually(async () => (await server.query(leases))[0]?.["lease_until_ms"] !== before[0]?.["lease_until_ms"]);
+    await other.query("ROLLBACK");
+    await saved;
+    await Promise.allSettled(merges);
   });
 
   test("unfinished and failed works are locked in the order of their ids", async t => {

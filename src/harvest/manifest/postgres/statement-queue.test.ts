@@ -25,7 +25,7 @@ function queueWithGroups() {
     if (error !== undefined) throw error;
     return isReceived ? texts.map((text): readonly Row[] => [{ text }]) : undefined;
   });
-  const run = (text: string, work = 0) => queue.run({ text, values: [], isReadOnly: false, work, untilUs: 0 });
+  const run = (text: string, work = 0) => queue.run({ text, values: [], work, untilUs: 0 });
   /** Ends the oldest group that is on its way. */
   const reply = async (isReceived = true) => {
     replies.shift()?.resolve(isReceived);

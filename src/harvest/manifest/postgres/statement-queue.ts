@@ -3,9 +3,8 @@ import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import type { Row } from "../manifest-row.ts";
 
 export interface QueuedStatement extends SqlStatement {
-  readonly isReadOnly: boolean;
-  /** The work that the statement changes; 0 if it changes none. */
-  readonly work: number;
+  /** The work that the statement changes. @default none */
+  readonly work?: number;
   /** The statement is repeated until this time. */
   readonly untilUs: number;
 }
@@ -51,7 +50,7 @@ export class StatementQueue {
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, GROUP_MAX);
       // Works are locked in the order of their ids everywhere, so that transactions do not deadlock.
-      await this.#send(group.toSorted((one, other) => one.statement.work - other.statement.work));
+      await this.#send(group.toSorted((one, other) => (one.statement.work ?? 0) - (other.statement.work ?? 0)));
     }
     this.#isSending = false;
   }
