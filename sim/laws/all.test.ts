@@ -382,8 +382,8 @@ const cases: readonly Case[] = [
   {
     law: boundedWait,
     plan: calm,
-    violating: [called(0, early), sent(250, { call: early })],
-    valid: [called(0, early), sent(200, { call: early })],
+    violating: [called(0, early), sent(300, { call: early })],
+    valid: [called(0, early), sent(250, { call: early })],
   },
   {
     law: noExhaustedBound,

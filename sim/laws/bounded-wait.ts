@@ -1,5 +1,5 @@
 import type { SimFact, WireRequest } from "../facts.ts";
-import type { CallPlan, Plan } from "../plan.ts";
+import type { CallPlan, Plan, RatePlan } from "../plan.ts";
 import { CalmHosts } from "./calm-hosts.ts";
 import { boundOf, type Law, type LawMaker, ms, turnUs } from "./law.ts";
 
@@ -102,7 +102,8 @@ class BoundedWait implements Law {
 
   #maxDelayMs({ host, role }: CallPlan): number {
     const limits = this.#plan.hosts.find(({ name }) => name === host)?.roleLimits[role];
-    return this.#calm.isCalm(host) && limits !== undefined ? limits.maxDelayMs : Number.POSITIVE_INFINITY;
+    if (!this.#calm.isCalm(host) || limits === undefined) return Number.POSITIVE_INFINITY;
+    return limits.maxDelayMs + aloneMs(limits.rates);
   }
 
   /**
@@ -116,6 +117,11 @@ class BoundedWait implements Law {
       return one.call !== call && endUs >= arrivedUs;
     });
   }
+}
+
+/** In its second and third window a call may wait for the answer to the one before, which `max_delay_ms` does not bound. */
+function aloneMs(rates: readonly RatePlan[]): number {
+  return Math.min(1000, ...rates.map(({ windowMs }) => windowMs / 20));
 }
 
 function pageOf({ process, host, role, page }: CallPlan): string {

@@ -1,7 +1,7 @@
 import { commonName, partitionName } from "../../src/policy/partition-name.ts";
 import type { ResponseFact, SimFact, WireRequest } from "../facts.ts";
 import type { Plan } from "../plan.ts";
-import { type Law, type LawMaker, ms } from "./law.ts";
+import { type Law, type LawMaker, ms, turnUs } from "./law.ts";
 
 interface ObservedCooldown {
   readonly sinceUs: number;
@@ -107,7 +107,8 @@ class NoSendInCooldown implements Law {
     const shared = this.#isShared ? this.#cooldowns.get(host) : undefined;
     const isKnown = shared !== undefined && atUs >= shared.sinceUs + this.#propagationUs;
     const own = this.#cooldowns.get(`${process} ${host}`);
-    const isOwn = own !== undefined && atUs < own.untilUs;
+    // A request that was granted in the same turn, before the response with the Retry-After, is on its way.
+    const isOwn = own !== undefined && atUs > own.sinceUs + turnUs(this.#plan, process) && atUs < own.untilUs;
     const isOfPeer = isKnown && atUs < shared.untilUs - this.#datingErrorUs;
     const cooldown = isOwn ? own : isOfPeer ? shared : undefined;
     if (cooldown === undefined) return undefined;

@@ -13,7 +13,8 @@ import {
   URL_OF_FILE,
 } from "../../test/files/interrupted-downloads.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
-import { removePartialFile } from "./partial-file.ts";
+import { FakeTime } from "../testing/fake-time.ts";
+import { PartialFile, removePartialFile } from "./partial-file.ts";
 import { type DownloadResponse, downloadFile } from "./resumable-download.ts";
 import { resumeRecordBeside } from "./resume-record.ts";
 
@@ -60,6 +61,43 @@ test("an interrupted body is resumed where it ended", async t => {
       ["bytes=150000-", '"one"'],
     ],
   );
+});
+
+test("a stalled disk does not count as a slow server, which has its full time after that", async t => {
+  const path = join(temporaryFolder("download"), "file.part");
+  const time = new FakeTime();
+  const began = Promise.withResolvers<void>();
+  const stalled = Promise.withResolvers<void>();
+  const { append } = PartialFile.prototype;
+  t.mock.method(PartialFile.prototype, "append", async function (this: PartialFile, chunk: Uint8Array) {
+    began.resolve();
+    await stalled.promise;
+    await append.call(this, chunk);
+  });
+  const body = new Readable({ read: () => undefined });
+  let requests = 0;
+  const download = downloadFile({
+    ...{ path, record: resumeRecordBeside(path, URL_OF_FILE), maxBytes: 10_000 },
+    minSpeed: { bytes: 1000, periodMs: 30_000, time },
+    send: async () => {
+      requests += 1;
+      assert.equal(requests, 1);
+      return {
+        statusCode: 200,
+        headers: { "content-length": "2000", etag: '"a"' },
+        body,
+      } as unknown as DownloadResponse;
+    },
+  });
+  body.push(Buffer.alloc(500));
+  await began.promise;
+  await time.advance(60_000);
+  stalled.resolve();
+  await time.advance(29_999);
+  body.push(Buffer.alloc(1500));
+  body.push(null);
+  assert.equal((await download).kind, "saved");
+  assert.equal(time.armedTimers, 0);
 });
 
 test("if the partial file cannot be created, the response body is closed", async () => {

@@ -211,7 +211,8 @@ async function copyBody(
   partial: PartialFile,
   { maxBytes, totalBytes, onBytes, minSpeed }: ResumableDownloadOptions & { readonly totalBytes: number | undefined },
 ): Promise<Interruption | TooLarge | undefined> {
-  const speed = minSpeed === undefined ? undefined : new SpeedCheck(minSpeed, body, () => partial.bytes);
+  let received = 0;
+  const speed = minSpeed && new SpeedCheck(minSpeed, body, () => received);
   try {
     for (;;) {
       let chunk: Buffer | undefined;
@@ -223,7 +224,9 @@ async function copyBody(
       }
       if (chunk === undefined) break;
       if (partial.bytes + chunk.length > maxBytes) return { kind: "too-large", bytes: undefined };
-      await partial.append(chunk);
+      received += chunk.length;
+      const append = () => partial.append(chunk);
+      await (speed === undefined ? append() : speed.exclude(append));
       onBytes?.(partial.bytes, totalBytes);
     }
   } finally {

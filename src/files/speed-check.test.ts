@@ -36,3 +36,26 @@ test("a check that is stopped has no timer", () => {
   check.stop();
   assert.equal(time.armedTimers, 0);
 });
+
+test("the time of a write does not count, and the time that is left of the period counts after it", async () => {
+  const time = new FakeTime();
+  let bytes = 0;
+  const dropped: number[] = [];
+  const body = { drop: () => dropped.push(time.monotonicUs() / 1000) };
+  const startMs = time.monotonicUs() / 1000;
+  const check = new SpeedCheck({ bytes: 1000, periodMs: 30_000, time }, body, () => bytes);
+  await time.advance(10_000);
+  bytes += 1;
+  const written = Promise.withResolvers<void>();
+  const write = check.exclude(() => written.promise);
+  assert.equal(time.armedTimers, 0);
+  await time.advance(100_000);
+  written.resolve();
+  await write;
+  await time.advance(19_999);
+  assert.deepEqual(dropped, []);
+  await time.advance(1);
+  assert.deepEqual(dropped, [startMs + 130_000]);
+  assert.match(String(check.error), /received 1 bytes in 30 s/);
+  assert.equal(time.armedTimers, 0);
+});

@@ -11,11 +11,16 @@ export interface MinSpeed {
 /** The `code` of the error that interrupts a slow body. */
 export const TOO_SLOW = "ERR_BODY_TOO_SLOW";
 
-/** Drops a body that delivers too little in a period. Each period starts with the end of the one before. */
+/**
+ * Drops a body that delivers too little in a period. Each period starts with the end of the one before. Time in which the
+ * caller writes does not count: a body that nothing reads stops, however fast its server is.
+ */
 export class SpeedCheck {
   readonly #minSpeed: MinSpeed;
   readonly #body: Pick<BodyReader, "drop">;
   readonly #bytesSoFar: () => number;
+  #bytesBefore: number;
+  #periodEndsUs: number;
   #timer: Timer;
   #error: Error | undefined;
 
@@ -23,6 +28,8 @@ export class SpeedCheck {
     this.#minSpeed = minSpeed;
     this.#body = body;
     this.#bytesSoFar = bytesSoFar;
+    this.#bytesBefore = bytesSoFar();
+    this.#periodEndsUs = minSpeed.time.monotonicUs() + minSpeed.periodMs * 1000;
     this.#timer = this.#arm();
   }
 
@@ -31,21 +38,37 @@ export class SpeedCheck {
     return this.#error;
   }
 
+  /** The period is longer by the time that the action takes. */
+  async exclude(action: () => Promise<void>): Promise<void> {
+    const { time } = this.#minSpeed;
+    this.#timer.cancel();
+    const startedUs = time.monotonicUs();
+    await action();
+    this.#periodEndsUs += time.monotonicUs() - startedUs;
+    this.#timer = this.#arm();
+  }
+
   stop(): void {
     this.#timer.cancel();
   }
 
   #arm(): Timer {
+    const { time } = this.#minSpeed;
+    return time.setTimer((this.#periodEndsUs - time.monotonicUs()) / 1000, () => this.#endPeriod());
+  }
+
+  #endPeriod(): void {
     const { bytes, periodMs, time } = this.#minSpeed;
-    const before = this.#bytesSoFar();
-    return time.setTimer(periodMs, () => {
-      const received = this.#bytesSoFar() - before;
-      if (received >= bytes) this.#timer = this.#arm();
-      else {
-        const message = `received ${received} bytes in ${periodMs / 1000} s, expected at least ${bytes}`;
-        this.#error = Object.assign(new Error(message), { code: TOO_SLOW });
-        this.#body.drop();
-      }
-    });
+    const bytesSoFar = this.#bytesSoFar();
+    const received = bytesSoFar - this.#bytesBefore;
+    if (received >= bytes) {
+      this.#bytesBefore = bytesSoFar;
+      this.#periodEndsUs = time.monotonicUs() + periodMs * 1000;
+      this.#timer = this.#arm();
+    } else {
+      const message = `received ${received} bytes in ${periodMs / 1000} s, expected at least ${bytes}`;
+      this.#error = Object.assign(new Error(message), { code: TOO_SLOW });
+      this.#body.drop();
+    }
   }
 }

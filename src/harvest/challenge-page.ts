@@ -15,7 +15,8 @@ const MARKS: readonly (readonly [text: RegExp, product: string, further?: RegExp
   [/making sure you(?:'|&#39;|’)re not a bot|\banubis_challenge\b/i, "Anubis challenge"],
   [/awswafcookiedomainlist|\bawswaf\.com\b|token\.awswaf/i, "AWS WAF challenge"],
   [/\b_incapsula_resource\b|incapsula incident id/i, "Imperva challenge"],
-  [/\bdatadome\b.{0,200}captcha|captcha-delivery\.com/is, "DataDome challenge"],
+  // The search ends at the next `datadome`: a page that repeats the word would be read 200 times otherwise.
+  [/\bdatadome\b(?:(?!\bdatadome\b).){0,200}captcha|captcha-delivery\.com/is, "DataDome challenge"],
   [/<title>\s*access denied\s*<\/title>/i, "blocked by Akamai", /reference&#32;&#35;/i],
   [/errors\.edgesuite\.net/i, "blocked by Akamai"],
   [/preparing to download/i, "proof-of-work challenge"],

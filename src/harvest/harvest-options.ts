@@ -59,7 +59,10 @@ export interface HarvestOptions {
   readonly maxBytes?: number | undefined;
   /** How long to wait for open circuits and spent quotas when nothing else is left, in milliseconds. @default 900_000 */
   readonly patienceMs?: number | undefined;
-  /** Aborting it ends the harvest after the results so far; the works that are left stay pending in the manifest. */
+  /**
+   * Aborting it ends the harvest after the results so far; the works that are left stay pending in the manifest. If the
+   * server of the manifest cannot be reached then, the harvest ends with a StoreError.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Clocks and timers. @default those of this machine */
   readonly time?: Time | undefined;

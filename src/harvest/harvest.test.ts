@@ -3,7 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { indexAt, pdf } from "../../test/harvest/kit.ts";
+import { eventually, indexAt, pdf } from "../../test/harvest/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../../test/harvest/postgres-server.ts";
+import { s3For } from "../../test/harvest/s3-server.ts";
 import { hubFor, serve } from "../../test/http/kit.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { type HarvestResult, harvest } from "./harvest.ts";
@@ -172,6 +174,45 @@ test("a source that has no next work yet delays neither an abort nor the end of 
   const unread = sourceOf();
   for await (const _ of harvest(unread.works, { ...common, folder: temporaryFolder("harvest"), signal }))
     assert.fail("the signal was aborted before the first work");
+});
+
+test("an abort ends the harvest although the service of the files does not answer", async t => {
+  const { s3, folder } = await s3For(t);
+  s3.hold = request => request.startsWith("PUT");
+  const server = await origin(t);
+  const controller = new AbortController();
+  const options = {
+    ...{ folder: "s3://papers/harvest", manifest: join(folder, "m.sqlite"), signal: controller.signal },
+    ...{ hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] },
+  };
+  const ended = (async () => {
+    for await (const { key } of harvest(["10.5555/a"], options)) assert.fail(key);
+  })();
+  await eventually(() => s3.requests.some(s3.hold));
+  controller.abort();
+  await ended;
+});
+
+test("an abort ends the harvest although the server of the manifest is away", { skip: whyNoPostgres() }, async t => {
+  const postgres = await PostgresServer.start();
+  t.after(() => postgres.stop());
+  const server = await origin(t);
+  const controller = new AbortController();
+  const options = {
+    ...{ folder: temporaryFolder("harvest"), manifest: postgres.url(), signal: controller.signal },
+    ...{ hub: await hubFor(t, { retry: false }), resolvers: [indexAt(server.origin)] },
+  };
+  const works = (async function* () {
+    yield "10.5555/a";
+    await postgres.kill();
+    setImmediate(() => controller.abort());
+  })();
+  await assert.rejects(
+    async () => {
+      for await (const { key } of harvest(works, options)) assert.fail(key);
+    },
+    { name: "StoreError", message: /cannot reach the manifest postgres:/ },
+  );
 });
 
 test("every invalid option is named before anything is created, and so is an item that is no work", async () => {

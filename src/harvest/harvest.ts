@@ -92,7 +92,7 @@ export async function* harvest(
     const stopping = new AbortController();
     const stop = () => {
       stopping.abort();
-      run.pipeline.stop();
+      run.stop();
     };
     if (signal?.aborted) stop();
     signal?.addEventListener("abort", stop, { once: true });

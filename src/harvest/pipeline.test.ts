@@ -149,6 +149,48 @@ test("a paused pipeline finishes its requests, starts no other, and continues wh
   assert.equal(sent.get("x.example")?.[0], 5000);
 });
 
+test("while the lease is overdue no request is in flight, and aborted ones are sent again when it was renewed", async t => {
+  const time = new FakeTime();
+  const sent: string[] = [];
+  let isHanging = true;
+  const request = async (url: string | URL, { signal }: { readonly signal: AbortSignal }) => {
+    sent.push(new URL(url).pathname);
+    if (isHanging) await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return { statusCode: 404, headers: {}, body: Readable.from([Buffer.from("no")]) };
+  };
+  const folder = mkdtempSync(join(tmpdir(), "docstokg-pipeline-"));
+  const resolvers = [resolverAt("one", () => "x.example")];
+  const settled: Reason[] = [];
+  const run = await openRun({
+    ...{ time, folder, manifest: join(folder, "manifest.sqlite"), command: "test", order: () => resolvers, resolvers },
+    ...{ hub: { request } as unknown as Pick<Hub, "request">, workers: 2 },
+    onSettled: (_, __, reason) => settled.push(reason),
+  });
+  t.after(async () => {
+    await run.close("ended");
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await run.addWorks(works(3));
+  run.pipeline.inputEnded();
+  const ended = run.pipeline.run();
+  while (run.pipeline.inFlight < 2) await setImmediate();
+  run.pipeline.setOverdue(true);
+  while (run.pipeline.inFlight > 0) await setImmediate();
+  await time.advance(60_000);
+  assert.deepEqual(sent, ["/doi:10.1/0", "/doi:10.1/1"]);
+  isHanging = false;
+  run.pipeline.setOverdue(false);
+  while (settled.length < 3) {
+    await setImmediate();
+    if (run.pipeline.inFlight === 0) await time.advance(time.nextTimerMs ?? 0);
+  }
+  await ended;
+  assert.deepEqual(sent.slice(2).sort(), ["/doi:10.1/0", "/doi:10.1/1", "/doi:10.1/2"]);
+  assert.deepEqual(settled, ["unknown-work", "unknown-work", "unknown-work"]);
+  const attempts = databaseOf(run.manifest).prepare("SELECT count(*) AS count FROM attempts").get()?.["count"];
+  assert.equal(attempts, 3, "an aborted request is no attempt");
+});
+
 test("a host with an open circuit is tried again at the given time, and its works fail if that is too late", async t => {
   const time = new FakeTime();
   const sent: Sent = new Map();

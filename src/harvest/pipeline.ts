@@ -30,7 +30,8 @@ export class Pipeline {
   readonly #open: OpenWorks;
   readonly #results: StepResults;
   readonly #inFlight = new InFlightRequests<PipelineTask>();
-  readonly #stopping = new AbortController();
+  /** Aborts the requests in flight. Replaced when requests may be sent again. */
+  #requests = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   readonly #switchedOff = new Map<string, string>();
   #timer: Timer | undefined;
@@ -41,6 +42,7 @@ export class Pipeline {
   #isTurnDue = false;
   #isDraining = false;
   #isPaused = false;
+  #isOverdue = false;
   #isOver = false;
 
   constructor(options: PipelineOptions) {
@@ -102,6 +104,18 @@ export class Pipeline {
     return this.#isPaused;
   }
 
+  /**
+   * The lease on the works is overdue, or was renewed after that. While it is overdue no request is in flight: another
+   * process may have the works. Aborted requests are sent again when the lease was renewed.
+   */
+  setOverdue(isOverdue: boolean): void {
+    if (isOverdue === this.#isOverdue) return;
+    this.#isOverdue = isOverdue;
+    if (isOverdue) this.#requests.abort(new Error("the lease is overdue"));
+    else this.#requests = new AbortController();
+    this.#advanceAll();
+  }
+
   /** Aborts the requests in flight; the promise of `run` rejects with the error. */
   abort(error: unknown): void {
     // The caller may not have called `run` yet.
@@ -112,7 +126,7 @@ export class Pipeline {
   /** Like `drain`, but aborts the requests in flight. */
   stop(): void {
     this.#isDraining = true;
-    this.#stopping.abort(new Error("stopped"));
+    this.#requests.abort(new Error("stopped"));
     this.#advanceAll();
   }
 
@@ -162,8 +176,7 @@ export class Pipeline {
   async #runTurn(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const mayStart = !this.#isDraining && !this.#isPaused;
-    if (mayStart && (await this.#loadAndStart())) {
+    if (this.#mayStart && (await this.#loadAndStart())) {
       setImmediate(() => this.#advanceAll());
       return;
     }
@@ -172,10 +185,14 @@ export class Pipeline {
       this.#ended.resolve();
       return;
     }
-    if (this.#isPaused) return;
+    if (this.#isPaused || this.#isOverdue) return;
     const isIdle = this.#open.count === 0 && !this.#expectsMoreWorks;
     if (isIdle && !this.#isDraining && (await this.#open.failQuotaWaits())) setImmediate(() => this.#advanceAll());
     else this.#armTimer();
+  }
+
+  get #mayStart(): boolean {
+    return !this.#isDraining && !this.#isPaused && !this.#isOverdue;
   }
 
   /** True if more works can be loaded, in the next turn. */
@@ -207,7 +224,7 @@ export class Pipeline {
 
   #startTasks(): void {
     const { queues } = this.#open;
-    while (this.#inFlight.total < this.#options.workers) {
+    while (this.#mayStart && this.#inFlight.total < this.#options.workers) {
       const taken = queues.take(this.#nowUs);
       if (taken === undefined) return;
       const { task, queue } = taken;
@@ -284,12 +301,13 @@ export class Pipeline {
       this.#options,
       pending.step,
       resolution.work,
-      this.#stopping.signal,
+      this.#requests.signal,
       startedUs,
       place,
     );
     if (outcome.kind === "refused") await this.#results.refused([task], queue, outcome.error);
-    else if (outcome.kind !== "stopped") await this.#results.apply(task, outcome, startedUs);
+    else if (outcome.kind === "stopped") this.#putBack([task], queue);
+    else await this.#results.apply(task, outcome, startedUs);
     return outcome.kind !== "refused";
   }
 
@@ -297,20 +315,28 @@ export class Pipeline {
   async #executeBatch(resolver: BatchResolver, tasks: readonly PipelineTask[], queue: string): Promise<boolean> {
     const startedUs = this.#nowUs;
     const works = tasks.map(({ resolution }) => resolution.work);
-    const outcome = await runBatch(this.#options, resolver, works, this.#stopping.signal);
+    const outcome = await runBatch(this.#options, resolver, works, this.#requests.signal);
     if ("kind" in outcome && outcome.kind === "refused") {
       await this.#results.refused(tasks, queue, outcome.error);
       return false;
     }
-    await this.#results.applyBatch(tasks, outcome, startedUs);
+    if ("kind" in outcome && outcome.kind === "stopped") this.#putBack(tasks, queue);
+    else await this.#results.applyBatch(tasks, outcome, startedUs);
     return true;
+  }
+
+  /** Their request was aborted. If the pipeline continues, it is sent again. */
+  #putBack(tasks: readonly PipelineTask[], queue: string): void {
+    const nowUs = this.#nowUs;
+    // The last one first, because each goes back to the head of its queue.
+    for (const task of tasks.toReversed()) this.#open.queues.requeue(task, queue, nowUs, nowUs);
   }
 
   #abort(error: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#timer?.cancel();
-    this.#stopping.abort(error);
+    this.#requests.abort(error);
     this.#ended.reject(error);
   }
 }

@@ -300,6 +300,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       () => pipeline.worksChanged(),
       error => pipeline.abort(error),
       () => ({ ...settled, inFlight: pipeline.inFlight }),
+      isOverdue => pipeline.setOverdue(isOverdue),
     );
     return new HarvestRun({
       id: run,

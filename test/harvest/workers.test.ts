@@ -159,6 +159,21 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     await assertComplete(fleet);
   });
 
+  test("a run continues after an outage of the server that was longer than its lease", async t => {
+    const leaseS = 2;
+    const fleet = await fleetFor(t, 150_000, leaseS);
+    const { works, folder, start } = fleet;
+    const run = start(["run", "--input", "-", "--workers", "4", ...SETTINGS], works.map(keyOf).join("\n"));
+    await eventually(() => filesIn(folder).length >= 1);
+    await server.kill();
+    // Nothing shows from outside when the lease has ended.
+    await systemTime.sleep(2 * leaseS * 1000);
+    await server.start();
+    const { code, stderr } = await run.ended;
+    assert.equal(code, 0, stderr);
+    await assertComplete(fleet);
+  });
+
   test("a worker ends within seconds of an interrupt although the server is away", async t => {
     const { works, folder, start } = await fleetFor(t, 150_000);
     const list = works.map(keyOf).join("\n");

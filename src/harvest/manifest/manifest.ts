@@ -124,8 +124,15 @@ export interface Manifest {
    * @param onChange called when other processes have added works or given works back, or a run has ended
    * @param onLost called with an error when this process must stop its work, because its lease has ended. @default none
    * @param statusOf what other processes see of this one. @default nothing done
+   * @param onOverdue called with true when the lease could not be renewed in time: this process must send no request. Called
+   * with false when it was renewed later; otherwise `onLost` is called. @default none
    */
-  watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void;
+  watch(
+    onChange: () => void,
+    onLost?: (error: unknown) => void,
+    statusOf?: () => WorkerStatus,
+    onOverdue?: (isOverdue: boolean) => void,
+  ): void;
   /**
    * The limits of this process are shared in a store, where it has this id. To be called before `beginRun` or `joinRun`.
    * @param onDead called with the ids of processes that were found dead

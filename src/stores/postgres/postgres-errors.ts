@@ -11,6 +11,12 @@ const TRANSIENT_STATES: ReadonlySet<string> = new Set([
   ...["57P01", "57P02", "57P03", "57P05", "53300", "25P03", "40001", "40P01", "55P03"],
 ]);
 
+/**
+ * The connection was lost, the server ends it or is stopping, or the server is read-only (25006): it was the primary and
+ * is a standby now, and a new connection finds the new primary.
+ */
+const CONNECTION_STATES = /^(?:08|57P0[1-5]|25P03|25006)/;
+
 /** Thrown in a transaction that must be repeated, because another process has changed what it has read. */
 export class RepeatTransaction extends Error {}
 
@@ -23,7 +29,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** Whether the connection can no longer be used. */
 export function isConnectionError(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state === undefined ? isNetworkError(error) : /^(?:08|57P0[1-5]|25P03)/.test(state);
+  return state === undefined ? isNetworkError(error) : CONNECTION_STATES.test(state);
 }
 
 /** Whether the same operation may succeed later. */
@@ -36,7 +42,8 @@ export function isTransient(error: unknown): boolean {
 /** pg reports lost connections and its timeouts as plain errors, with or without a code of Node. */
 function isNetworkError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if ("code" in error && typeof error.code === "string") return /^E[A-Z]+$/.test(error.code);
+  // `EAI_AGAIN` is a name that could not be resolved now. `ERR_…` are errors of the program or of a certificate.
+  if ("code" in error && typeof error.code === "string") return /^E(?!RR_)[A-Z_]+$/.test(error.code);
   return /^(?:Connection terminated|Client has encountered a connection error|timeout (?:expired|exceeded)|Query read timeout|Client was closed)/i.test(
     error.message,
   );

@@ -210,23 +210,122 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(await other.files.abandoned([part.file, other.files.newPartName(), "mine.part"]), [part.file]);
   });
 
+  /** The changes of the lease of a worker: `true` when it is overdue, `false` when it was renewed, or why it is lost. */
+  const leaseOf = (manifest: Manifest) => {
+    const events: unknown[] = [];
+    let changed = Promise.withResolvers<void>();
+    const add = (event: unknown) => {
+      events.push(event);
+      changed.resolve();
+    };
+    const status = { done: 0, failed: 0, bytes: 0, inFlight: 0 };
+    manifest.watch(
+      () => undefined,
+      add,
+      () => status,
+      add,
+    );
+    return async (): Promise<unknown> => {
+      if (events.length === 0) await changed.promise;
+      changed = Promise.withResolvers();
+      return events.shift();
+    };
+  };
+
   test("a process that cannot renew its lease stops before another one has its works", async t => {
-    const url = server.url({ leaseS: 2 });
+    const url = server.url({ schema: "overdue", leaseS: 2 });
     const time = new FakeTime();
     const manifest = await manifestFor(t, url, time);
     const run = await manifest.beginRun("run", "{}");
     await manifest.works.add(run, works(1), IS_PRESENT);
     const [id] = await taken(manifest, run);
-    const lost: unknown[] = [];
-    manifest.watch(
-      () => undefined,
-      error => lost.push(error),
-      () => ({ done: 0, failed: 0, bytes: 0, inFlight: 0 }),
-    );
+    const nextEvent = leaseOf(manifest);
+    await server.query("UPDATE overdue.works SET taken_by = NULL; DELETE FROM overdue.workers");
     await time.advance(2001);
-    assert.equal(lost.length, 1);
-    assert.ok(lost[0] instanceof LeaseLostError);
+    assert.equal(await nextEvent(), true);
+    assert.ok((await nextEvent()) instanceof LeaseLostError);
     await assert.rejects(manifest.fail(id ?? 0, "no-copy", undefined), /could not be renewed for 2 s/);
+  });
+
+  test("a lease that was not renewed in time is renewed later if no other process has the works", async t => {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    const time = new FakeTime();
+    const manifest = await manifestFor(t, own.url({ leaseS: 2 }), time);
+    const run = await manifest.beginRun("run", "{}");
+    await manifest.works.add(run, works(1), IS_PRESENT);
+    const [id] = await taken(manifest, run);
+    const nextEvent = leaseOf(manifest);
+    await own.kill();
+    await time.advance(120_000);
+    assert.equal(await nextEvent(), true);
+    await own.start();
+    let isRenewed = false;
+    const renewed = nextEvent().then(event => {
+      isRenewed = true;
+      return event;
+    });
+    // The pauses between the tries are virtual, and the tries are real.
+    while (!isRenewed) {
+      await systemTime.sleep(5);
+      if (!isRenewed) await time.advance(10);
+    }
+    assert.equal(await renewed, false);
+    assert.equal(await manifest.fail(id ?? 0, "no-copy", undefined), "failed");
+  });
+
+  test("a server that stays away for ten minutes ends the run with its error, also if nothing else is to be done", async t => {
+    const own = await PostgresServer.start();
+    t.after(() => own.stop());
+    const time = new FakeTime();
+    const manifest = await manifestFor(t, own.url({ leaseS: 2 }), time);
+    await manifest.beginRun("run", "{}");
+    const nextEvent = leaseOf(manifest);
+    await own.kill();
+    const events: unknown[] = [];
+    while (!(events.at(-1) instanceof Error)) {
+      const next = nextEvent().then(event => events.push(event));
+      const count = events.length;
+      while (events.length === count) {
+        await systemTime.sleep(5);
+        if (events.length === count) await time.advance(2000);
+      }
+      await next;
+    }
+    assert.equal(events[0], true);
+    assert.equal(events.length, 2);
+    assert.match(String(events[1]), /StoreError: cannot reach the manifest postgres:/);
+  });
+
+  test("connections to a server that was demoted are replaced, and the operation is repeated", async t => {
+    const role = "demoted";
+    await server.query(`CREATE ROLE ${role} LOGIN SUPERUSER`);
+    const setReadOnly = (value: "on" | "off") =>
+      server.query(`ALTER ROLE ${role} SET default_transaction_read_only = ${value}`);
+    const manifest = await manifestFor(t, server.url({ user: role }));
+    const run = await manifest.beginRun("run");
+    await manifest.works.add(run, works(1), IS_PRESENT);
+    const [id = 0] = await taken(manifest, run);
+    await setReadOnly("on");
+    await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
+    // Opens a connection that can only read. Later ones can write.
+    await manifest.reports.report();
+    await setReadOnly("off");
+    assert.equal(await manifest.fail(id, "no-copy", undefined), "failed");
+  });
+
+  test("a run that begins on a read-only server is refused at once", async t => {
+    const url = server.url({ schema: "standby" });
+    await (await PostgresManifest.open(url, systemTime)).close();
+    const role = "reader";
+    await server.query(
+      `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET default_transaction_read_only = on`,
+    );
+    const manifest = await manifestFor(t, server.url({ schema: "standby", user: role }));
+    await assert.rejects(manifest.beginRun("run"), {
+      name: "ConfigError",
+      message: /cannot write the manifest .*standby.*: the server is read-only/,
+    });
   });
 
   test("a batch of a list does not read the works that are there already", async () => {

@@ -1,4 +1,4 @@
-import { isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
+import { ConfigError, isDocstokgError, messageOf, StoreError } from "../../../errors.ts";
 import type { Queryable } from "../../../stores/postgres/postgres-driver.ts";
 import type { Time } from "../../../time/time.ts";
 import type { DoneReason, Reason } from "../../reason.ts";
@@ -49,6 +49,7 @@ export class PostgresManifest implements Manifest {
   readonly #sessions: PostgresSessions;
   #onChange: () => void = () => undefined;
   #onLost: (error: unknown) => void = () => undefined;
+  #onOverdue: (isOverdue: boolean) => void = () => undefined;
   #onDead: (storeIds: readonly string[]) => void = () => undefined;
 
   /**
@@ -98,6 +99,7 @@ export class PostgresManifest implements Manifest {
     this.#worker = new PostgresWorker({
       ...{ connection, leaseConnection, leaseMs, channel, time },
       onRenewed: () => this.#takeOver(),
+      onOverdue: isOverdue => this.#onOverdue(isOverdue),
       onLost: error => this.#onLost(error),
     });
     this.#takeover = new PostgresTakeover(connection, leaseConnection, this.#worker, leaseMs);
@@ -133,6 +135,7 @@ export class PostgresManifest implements Manifest {
   }
 
   async beginRun(command: string, settings?: string): Promise<number> {
+    await this.#checkWritable();
     // A stopped run whose works have moved to a later run has nothing left to do.
     const { rows } = await this.#connection.transaction(async client => {
       await client.query(
@@ -188,8 +191,14 @@ export class PostgresManifest implements Manifest {
     return this.#takeover.begin(recoverParts);
   }
 
-  watch(onChange: () => void, onLost?: (error: unknown) => void, statusOf?: () => WorkerStatus): void {
+  watch(
+    onChange: () => void,
+    onLost?: (error: unknown) => void,
+    statusOf?: () => WorkerStatus,
+    onOverdue?: (isOverdue: boolean) => void,
+  ): void {
     this.#onChange = onChange;
+    if (onOverdue !== undefined) this.#onOverdue = onOverdue;
     if (onLost !== undefined) this.#onLost = onLost;
     if (statusOf !== undefined) this.#worker.statusOf = statusOf;
     this.#listener.start();
@@ -262,6 +271,7 @@ export class PostgresManifest implements Manifest {
   async close(): Promise<void> {
     this.#onChange = () => undefined;
     this.#onLost = () => undefined;
+    this.#onOverdue = () => undefined;
     this.#onDead = () => undefined;
     this.stopWaiting();
     this.#sessions.stop();
@@ -273,6 +283,14 @@ export class PostgresManifest implements Manifest {
       // The server is away: the works are given back when the lease ends.
     }
     await Promise.all([this.#connection.close(), this.#leaseConnection.close()]);
+  }
+
+  /** Writes wait for a server that was demoted. A run that begins on a read-only server is a mistake, and must not wait. */
+  async #checkWritable(): Promise<void> {
+    const [row] = await this.#connection.read("SHOW transaction_read_only");
+    if (row?.["transaction_read_only"] !== "on") return;
+    const message = `cannot write the manifest ${this.name}: the server is read-only`;
+    throw new ConfigError([{ where: "--manifest", path: "", message }]);
   }
 
   async #takeOver(suspects?: readonly number[]): Promise<void> {

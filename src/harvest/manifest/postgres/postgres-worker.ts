@@ -28,12 +28,19 @@ export interface PostgresWorkerOptions {
   readonly time: Time;
   /** Called when a lease was renewed. */
   readonly onRenewed: () => Promise<void>;
-  readonly onLost: (error: LeaseLostError) => void;
+  /**
+   * Called with true when the lease has ended as far as this process knows: another worker may have its works, or may take
+   * them at any time. Called with false when the lease was renewed after that, because no other worker had done so.
+   */
+  readonly onOverdue: (isOverdue: boolean) => void;
+  /** Called when the lease is lost, or can no longer be renewed. */
+  readonly onLost: (error: unknown) => void;
 }
 
 /**
  * This process as a worker of a run: a row with a lease. Works are taken in its name. When the lease ends, another worker
- * takes over its works and deletes the row; from then on the database refuses everything in its name.
+ * takes over its works and deletes the row; from then on the database refuses everything in its name. While the server is
+ * away no worker can do that, so a lease that was not renewed in time is lost only if the row is gone.
  */
 export class PostgresWorker {
   readonly #options: PostgresWorkerOptions;
@@ -42,6 +49,7 @@ export class PostgresWorker {
   #id: number | undefined;
   #renewal: Timer | undefined;
   #expiry: Timer | undefined;
+  #isOverdue = false;
   #lost: LeaseLostError | undefined;
   #announcement: Timer | undefined;
   #session: number | undefined;
@@ -57,7 +65,7 @@ export class PostgresWorker {
     this.clock = new QueueClock(options.time);
   }
 
-  /** Throws a LeaseLostError if the lease has ended. */
+  /** Throws a LeaseLostError if another worker has taken over. */
   get id(): number {
     if (this.#lost !== undefined) throw this.#lost;
     if (this.#id === undefined)
@@ -72,9 +80,8 @@ export class PostgresWorker {
   /** Registers this process as a worker of the run, and keeps its lease. */
   async begin(run: number, isListing: boolean): Promise<void> {
     await this.end();
-    const { connection, leaseConnection, leaseMs, time } = this.#options;
-    const startedUs = time.monotonicUs();
-    const { rows } = await connection.write(
+    const { connection, leaseConnection, leaseMs } = this.#options;
+    const { rows, startedUs } = await this.#lease(
       `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms, store_id)
        VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint, $5) RETURNING id, ${NOW_MS} AS now_ms`,
       [run, `${hostname()}:${process.pid}`, isListing, leaseMs, this.storeId ?? null],
@@ -110,6 +117,7 @@ export class PostgresWorker {
     this.#announcement?.cancel();
     this.#announcement = undefined;
     this.#id = undefined;
+    this.#isOverdue = false;
     this.#lost = undefined;
     if (id === undefined) return;
     await this.#options.connection.transaction(async client => {
@@ -220,20 +228,42 @@ export class PostgresWorker {
     const { leaseMs, time } = this.#options;
     this.clock.set(Number(row?.["now_ms"]));
     this.#stop();
-    const elapsedMs = (time.monotonicUs() - startedUs) / 1000;
-    this.#expiry = time.setTimer(Math.max(0, leaseMs - elapsedMs), () => this.#lose());
-    this.#renewal = time.setTimer(leaseMs / RENEWALS_PER_LEASE, () => {
-      // If the error persists, the lease ends at its time, and the next operation reports the error.
-      this.#renew().catch(() => undefined);
+    // Below 0 if the reply was lost, and the server could only be asked later whether the lease was renewed.
+    const leftMs = leaseMs - (time.monotonicUs() - startedUs) / 1000;
+    this.#setOverdue(leftMs <= 0);
+    if (leftMs > 0) this.#expiry = time.setTimer(leftMs, () => this.#setOverdue(true));
+    this.#renewal = time.setTimer(leftMs > 0 ? leaseMs / RENEWALS_PER_LEASE : 0, () => {
+      const id = this.#id;
+      this.#renew().catch(error => {
+        if (id === this.#id) this.#options.onLost(error);
+      });
+    });
+  }
+
+  #setOverdue(isOverdue: boolean): void {
+    if (isOverdue === this.#isOverdue) return;
+    this.#isOverdue = isOverdue;
+    this.#options.onOverdue(isOverdue);
+  }
+
+  /** Begins or renews a lease. Returns when it was sent, at the last try: the server may have been away before. */
+  async #lease(
+    sql: string,
+    parameters: readonly SqlParameter[],
+  ): Promise<QueryResult & { readonly startedUs: number }> {
+    const { leaseConnection, time } = this.#options;
+    return leaseConnection.transaction(async client => {
+      const startedUs = time.monotonicUs();
+      const { rows, rowCount } = await client.query(sql, parameters);
+      return { rows, rowCount, startedUs };
     });
   }
 
   async #renew(): Promise<void> {
-    const { leaseConnection, leaseMs, time, onRenewed } = this.#options;
+    const { leaseMs, onRenewed } = this.#options;
     const id = this.#id;
     if (id === undefined) return;
-    const startedUs = time.monotonicUs();
-    const { rows, rowCount } = await leaseConnection.write(
+    const { rows, rowCount, startedUs } = await this.#lease(
       `UPDATE workers SET lease_until_ms = ${NOW_MS} + $2::bigint, status = $3 WHERE id = $1
        RETURNING ${NOW_MS} AS now_ms`,
       [id, leaseMs, JSON.stringify(this.statusOf())],
