@@ -74,7 +74,10 @@ export interface PgDriverOptions {
   /** May contain a password: it must not be printed. */
   readonly url: string;
   readonly schema: string;
-  /** How long a process that is suspended within a transaction holds its locks. */
+  /**
+   * How long a process that is suspended between two statements of a transaction holds its locks. It does not limit a
+   * process that is suspended while it sends a statement: the server waits for the rest.
+   */
   readonly idleInTransactionMs: number;
   /** @default 60 s */
   readonly queryTimeoutMs?: number;

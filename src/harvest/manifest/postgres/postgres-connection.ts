@@ -21,38 +21,57 @@ import type { PostgresAddress } from "./postgres-url.ts";
 import { type QueuedStatement, StatementQueue } from "./statement-queue.ts";
 
 /** A process needs few connections: its works wait for servers, not for the database. */
-const CONNECTIONS_MAX = 4;
-/** How long an operation is repeated while the server restarts or cannot be reached. */
+const CONNECTIONS_MAX = 3;
+/** How long an operation is repeated while the server restarts or cannot be reached, with its time in the queue. */
 const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
+/** The server cuts longer names of applications. */
+const APPLICATION_CHARS = 63;
 
 /**
- * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back;
- * it is applied exactly once, because it writes a mark that shows whether it was committed.
+ * Connections to the database of a manifest. A transaction whose connection breaks is repeated until the server is back.
+ * It is never applied twice, because it writes a mark that shows whether it was committed. If the server does not come
+ * back in time, the operation rejects with a StoreError, and the transaction may have been committed.
  */
 export class PostgresConnection {
   readonly #pool: PgPool;
   readonly #driver: PgDriver;
   readonly #name: string;
   readonly #time: Time;
+  readonly #schema: string;
   readonly #marks = new CommitMarks();
+  /** The names that connections of the pool have at the server. */
+  readonly #applications = new WeakMap<PgPoolClient, string>();
+  /** The worker of this process. Its connections are named after it, so that another worker can end them when it dies. */
+  worker: number | undefined;
   readonly #closing = new AbortController();
-  readonly #statements = new StatementQueue(statements => this.#runTogether(statements));
+  /** Look-ups have a queue of their own: they never wait for locks. Without a change they need no mark. */
+  readonly #lookUps = new StatementQueue(statements =>
+    this.#repeated(() => this.#withGroup(statements), deadlineOf(statements)),
+  );
+  readonly #changes = new StatementQueue(statements => this.#runTogether(statements));
 
-  static async open(address: PostgresAddress, time: Time): Promise<PostgresConnection> {
+  /** @param connections how many there are at most. @default 3 */
+  static async open(address: PostgresAddress, time: Time, connections = CONNECTIONS_MAX): Promise<PostgresConnection> {
     const { url, schema, leaseMs } = address;
     const driver = await loadPgDriver({ url, schema, idleInTransactionMs: leaseMs });
-    return new PostgresConnection(driver, address.name, time);
+    return new PostgresConnection(driver, driver.pool(connections), address, time);
   }
 
-  private constructor(driver: PgDriver, name: string, time: Time) {
+  private constructor(driver: PgDriver, pool: PgPool, { name, schema }: PostgresAddress, time: Time) {
     this.#driver = driver;
-    this.#pool = driver.pool(CONNECTIONS_MAX);
+    this.#pool = pool;
     this.#name = name;
+    this.#schema = schema;
     this.#time = time;
     // The query that uses a broken connection fails, or the next one. Without a listener the event would end the process.
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", client => client.on("error", () => undefined));
+  }
+
+  /** The name of the connections of a worker, which no other worker of the database has. */
+  applicationOf(worker: number): string {
+    return `docstokg worker ${worker} of ${this.#schema}`.slice(0, APPLICATION_CHARS);
   }
 
   /** A connection that is not in the pool, for notifications. */
@@ -67,6 +86,7 @@ export class PostgresConnection {
     client.on("error", () => undefined);
     await client.connect();
     await client.query("SET idle_in_transaction_session_timeout = 0");
+    if (this.worker !== undefined) await client.query(setApplication(this.applicationOf(this.worker)));
     return client;
   }
 
@@ -81,10 +101,8 @@ export class PostgresConnection {
    * plans it once for a connection.
    */
   async lookUp(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
-    for (;;) {
-      const rows = await this.#statements.run({ text: sql, values: parameters, isReadOnly: true });
-      if (rows !== undefined) return rows;
-    }
+    const rows = await this.#lookUps.run({ text: sql, values: parameters, untilUs: this.#deadlineUs() });
+    return rows ?? [];
   }
 
   /** Like `read` for rows that the caller can do without: no rows if the server cannot be reached, or is late. */
@@ -105,12 +123,12 @@ export class PostgresConnection {
     }
   }
 
-  /** Runs one statement that changes rows, exactly once. */
+  /** Like `transaction`, for one statement. */
   write(sql: string, parameters: readonly SqlParameter[] = []): Promise<QueryResult> {
     return this.transaction(client => client.query(sql, parameters));
   }
 
-  /** Runs a transaction, exactly once. The action is called again if the transaction was not committed. */
+  /** Runs a transaction. The action is called again if the transaction was not committed, and never if it may have been. */
   transaction<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     let inDoubt: { readonly mark: CommitMark; readonly value: Value } | undefined;
     return this.#repeated(async () => {
@@ -140,17 +158,18 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs one statement that changes rows, exactly once, in one exchange with the server: a transaction needs three. It is
-   * sent and committed together with others, and the server parses and plans it once for a connection.
+   * Like `write`, in one exchange with the server: a transaction needs three. The statement is sent and committed together
+   * with others, and the server parses and plans it once for a connection.
+   * @param work that the statement changes: its parameter `$1`
+   * @param parameters from `$2` on
    * @returns its rows; undefined if the statement was applied and its reply was lost
    */
-  apply(sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
-    return this.#statements.run({ text: sql, values: parameters, isReadOnly: false });
+  apply(work: number, sql: string, parameters: readonly SqlParameter[]): Promise<readonly Row[] | undefined> {
+    const untilUs = this.#deadlineUs();
+    return this.#changes.run({ text: sql, values: [work, ...parameters], work, untilUs });
   }
 
-  /** Look-ups alone need no mark: they may be repeated. */
   #runTogether(statements: readonly QueuedStatement[]): Promise<readonly (readonly Row[])[] | undefined> {
-    if (statements.every(({ isReadOnly }) => isReadOnly)) return this.#repeated(() => this.#withGroup(statements));
     let inDoubt: CommitMark | undefined;
     return this.#repeated(async () => {
       if (inDoubt !== undefined && (await this.#wasCommitted(inDoubt))) return undefined;
@@ -165,14 +184,22 @@ export class PostgresConnection {
       } finally {
         if (inDoubt === undefined) this.#marks.release(mark);
       }
-    });
+    }, deadlineOf(statements));
   }
 
   /** For a transaction whose connection broke before the reply. Releases the mark. */
   async #wasCommitted(mark: CommitMark): Promise<boolean> {
-    const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
-    this.#marks.release(mark);
-    return isCommitted;
+    try {
+      const isCommitted = await this.#withClient(client => this.#marks.isCommitted(client, mark));
+      this.#marks.release(mark);
+      return isCommitted;
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      // Not the error of SQL: it would say that the transaction has not taken effect.
+      throw new StoreError(`cannot look up a commit in the manifest ${this.#name}: ${reasonOf(error)}`, {
+        cause: error,
+      });
+    }
   }
 
   /**
@@ -201,7 +228,7 @@ export class PostgresConnection {
   }
 
   async #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     try {
       const value = await action(queryableOf(client));
       client.release();
@@ -214,7 +241,7 @@ export class PostgresConnection {
 
   /** See `StatementGroup` for why the connection is closed after an error. */
   async #withGroup(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     let isUsable = false;
     try {
       const results = await this.#driver.runGroup(client, statements);
@@ -223,6 +250,22 @@ export class PostgresConnection {
     } finally {
       client.release(!isUsable);
     }
+  }
+
+  /** A connection of the pool that has the name of the worker. */
+  async #connect(): Promise<PgPoolClient> {
+    const client = await this.#pool.connect();
+    if (this.worker === undefined) return client;
+    const name = this.applicationOf(this.worker);
+    if (this.#applications.get(client) === name) return client;
+    try {
+      await client.query(setApplication(name));
+    } catch (error) {
+      await this.#abandon(client, error);
+      throw error;
+    }
+    this.#applications.set(client, name);
+    return client;
   }
 
   /** After an error of SQL the connection is kept; after any other its state is not known. */
@@ -238,8 +281,11 @@ export class PostgresConnection {
     client.release(!isUsable);
   }
 
-  async #repeated<Value>(action: () => Promise<Value>): Promise<Value> {
-    const untilUs = this.#time.monotonicUs() + REPEAT_MS * 1000;
+  #deadlineUs(): number {
+    return this.#time.monotonicUs() + REPEAT_MS * 1000;
+  }
+
+  async #repeated<Value>(action: () => Promise<Value>, untilUs = this.#deadlineUs()): Promise<Value> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await action();
@@ -262,6 +308,16 @@ export class PostgresConnection {
       if (!signal.aborted) throw error;
     });
   }
+}
+
+/** A group is repeated no longer than the first of its statements. */
+function deadlineOf(statements: readonly QueuedStatement[]): number {
+  return Math.min(...statements.map(({ untilUs }) => untilUs));
+}
+
+/** The name needs no quotes within it: a schema has letters, digits and underscores. */
+function setApplication(name: string): string {
+  return `SET application_name = '${name}'`;
 }
 
 /** If a host has several addresses and none answers, the error has a code and an empty message. */

@@ -40,6 +40,7 @@ export class PostgresManifest implements Manifest {
   readonly robots: PostgresRobots;
   readonly tables: PostgresTables;
   readonly #connection: PostgresConnection;
+  readonly #leaseConnection: PostgresConnection;
   readonly #list: PostgresList;
   readonly #results: PostgresResults;
   readonly #worker: PostgresWorker;
@@ -60,7 +61,7 @@ export class PostgresManifest implements Manifest {
     const connection = await PostgresConnection.open(address, time);
     try {
       await connection.check(client => prepare(client, address.schema));
-      return new PostgresManifest(address, connection, time);
+      return new PostgresManifest(address, connection, await PostgresConnection.open(address, time, 1), time);
     } catch (error) {
       await connection.close();
       throw error;
@@ -76,7 +77,7 @@ export class PostgresManifest implements Manifest {
       const version = await connection.check(client => manifestVersion(client, address.schema));
       if (version !== undefined) {
         await connection.check(client => prepare(client, address.schema));
-        manifest = new PostgresManifest(address, connection, time);
+        manifest = new PostgresManifest(address, connection, await PostgresConnection.open(address, time, 1), time);
       }
       return manifest;
     } finally {
@@ -84,20 +85,26 @@ export class PostgresManifest implements Manifest {
     }
   }
 
-  private constructor({ name, schema, leaseMs }: PostgresAddress, connection: PostgresConnection, time: Time) {
+  private constructor(
+    { name, schema, leaseMs }: PostgresAddress,
+    connection: PostgresConnection,
+    leaseConnection: PostgresConnection,
+    time: Time,
+  ) {
     this.name = name;
     this.#connection = connection;
+    this.#leaseConnection = leaseConnection;
     this.#list = new PostgresList(connection);
     const channel = `docstokg_${schema}`.slice(0, CHANNEL_CHARS);
     this.#worker = new PostgresWorker({
-      ...{ connection, leaseMs, channel, time },
+      ...{ connection, leaseConnection, leaseMs, channel, time },
       onRenewed: () => this.#takeOver(),
       onOverdue: isOverdue => this.#onOverdue(isOverdue),
       onLost: error => this.#onLost(error),
     });
-    this.#takeover = new PostgresTakeover(connection, this.#worker, leaseMs);
+    this.#takeover = new PostgresTakeover(connection, leaseConnection, this.#worker, leaseMs);
     this.#sessions = new PostgresSessions({
-      ...{ connection, worker: this.#worker, time },
+      ...{ connection: leaseConnection, worker: this.#worker, time },
       onEnded: workers => this.#takeOver(workers),
     });
     this.#listener = new PostgresListener({
@@ -258,6 +265,7 @@ export class PostgresManifest implements Manifest {
 
   stopWaiting(): void {
     this.#connection.stopWaiting();
+    this.#leaseConnection.stopWaiting();
   }
 
   async close(): Promise<void> {
@@ -265,7 +273,7 @@ export class PostgresManifest implements Manifest {
     this.#onLost = () => undefined;
     this.#onOverdue = () => undefined;
     this.#onDead = () => undefined;
-    this.#connection.stopWaiting();
+    this.stopWaiting();
     this.#sessions.stop();
     await this.#list.rollback();
     await this.#listener.stop();
@@ -274,7 +282,7 @@ export class PostgresManifest implements Manifest {
     } catch {
       // The server is away: the works are given back when the lease ends.
     }
-    await this.#connection.close();
+    await Promise.all([this.#connection.close(), this.#leaseConnection.close()]);
   }
 
   /** Writes wait for a server that was demoted. A run that begins on a read-only server is a mistake, and must not wait. */
@@ -290,7 +298,7 @@ export class PostgresManifest implements Manifest {
       await this.#takeover.takeOver(suspects);
       this.#onChange();
     } catch (error) {
-      // A file could not be recovered, or the server does not answer: the run ends with the error.
+      // A file could not be recovered, or the works could not be given back: the run ends with the error.
       this.#onLost(error);
     }
   }

@@ -25,10 +25,8 @@ export class PostgresResults {
   async recordAttempt(run: number, work: number, attempt: AttemptRecord): Promise<void> {
     const parameters: SqlParameter[] = [];
     const values = attemptValues(run, attempt, (value, type) => `$${parameters.push(value) + 1}::${type}`);
-    await this.#connection.apply(`INSERT INTO attempts (work, ${ATTEMPT_COLUMNS}) VALUES ($1, ${values})`, [
-      work,
-      ...parameters,
-    ]);
+    const sql = `INSERT INTO attempts (work, ${ATTEMPT_COLUMNS}) VALUES ($1, ${values})`;
+    await this.#connection.apply(work, sql, parameters);
   }
 
   async finish(

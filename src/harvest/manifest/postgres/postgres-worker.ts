@@ -20,6 +20,8 @@ const FOREIGN_KEY_VIOLATION = "23503";
 
 export interface PostgresWorkerOptions {
   readonly connection: PostgresConnection;
+  /** For the lease and the session: they are renewed also while all operations wait for locks. */
+  readonly leaseConnection: PostgresConnection;
   readonly leaseMs: number;
   /** The channel of notifications: works were added or given back, or a run has ended. */
   readonly channel: string;
@@ -78,13 +80,15 @@ export class PostgresWorker {
   /** Registers this process as a worker of the run, and keeps its lease. */
   async begin(run: number, isListing: boolean): Promise<void> {
     await this.end();
-    const { leaseMs } = this.#options;
+    const { connection, leaseConnection, leaseMs } = this.#options;
     const { rows, startedUs } = await this.#lease(
       `INSERT INTO workers (run, name, is_listing, started_ms, lease_until_ms, store_id)
        VALUES ($1, $2, $3, ${NOW_MS}, ${NOW_MS} + $4::bigint, $5) RETURNING id, ${NOW_MS} AS now_ms`,
       [run, `${hostname()}:${process.pid}`, isListing, leaseMs, this.storeId ?? null],
     );
     this.#id = Number(rows[0]?.["id"]);
+    connection.worker = this.#id;
+    leaseConnection.worker = this.#id;
     this.#renewed(startedUs, rows);
     if (this.#session !== undefined) await this.setSession(this.#session);
   }
@@ -117,7 +121,11 @@ export class PostgresWorker {
     this.#lost = undefined;
     if (id === undefined) return;
     await this.#options.connection.transaction(async client => {
-      await client.query("UPDATE works SET taken_by = NULL WHERE taken_by = $1", [id]);
+      await client.query(
+        `WITH held AS (SELECT id FROM works WHERE taken_by = $1 ORDER BY id FOR UPDATE)
+         UPDATE works SET taken_by = NULL FROM held WHERE works.id = held.id`,
+        [id],
+      );
       await client.query("DELETE FROM workers WHERE id = $1", [id]);
     });
     await this.announce();
@@ -145,7 +153,7 @@ export class PostgresWorker {
   ): Promise<readonly Row[] | undefined> {
     const held = "changed AS (SELECT id FROM works WHERE id = $1 AND taken_by = $2 FOR UPDATE)";
     const sql = `WITH ${[held, ...parts].join(", ")} ${result}`;
-    const rows = await this.#options.connection.apply(sql, [work, this.id, ...parameters]);
+    const rows = await this.#options.connection.apply(work, sql, [this.id, ...parameters]);
     if (rows?.length === 0) throw this.#lose();
     return rows;
   }
@@ -211,7 +219,7 @@ export class PostgresWorker {
 
   async #publishSession(): Promise<void> {
     if (this.#id === undefined) return;
-    await this.#options.connection.transaction(client =>
+    await this.#options.leaseConnection.transaction(client =>
       client.query("UPDATE workers SET session = $2 WHERE id = $1", [this.#id ?? null, this.#session ?? null]),
     );
   }
@@ -243,8 +251,8 @@ export class PostgresWorker {
     sql: string,
     parameters: readonly SqlParameter[],
   ): Promise<QueryResult & { readonly startedUs: number }> {
-    const { connection, time } = this.#options;
-    return connection.transaction(async client => {
+    const { leaseConnection, time } = this.#options;
+    return leaseConnection.transaction(async client => {
       const startedUs = time.monotonicUs();
       const { rows, rowCount } = await client.query(sql, parameters);
       return { rows, rowCount, startedUs };

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { eventually } from "../../../../test/harvest/kit.ts";
 import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
 import { loadPgDriver } from "../../../stores/postgres/postgres-driver.ts";
+import { FakeTime } from "../../../testing/fake-time.ts";
 import { systemTime } from "../../../time/system-time.ts";
+import type { Time } from "../../../time/time.ts";
 import type { Work } from "../../work.ts";
 import { PostgresManifest } from "./postgres-manifest.ts";
 
@@ -28,8 +31,8 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
   after(() => server?.stop());
 
   /** Two processes, each with one of the listed works. */
-  const workersFor = async (t: TestContext, url: string) => {
-    const first = await PostgresManifest.open(url, systemTime);
+  const workersFor = async (t: TestContext, url: string, time: Time = systemTime) => {
+    const first = await PostgresManifest.open(url, time);
     t.after(() => first.close());
     const second = await PostgresManifest.open(url, systemTime);
     t.after(() => second.close());
@@ -93,6 +96,96 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.deepEqual(await idsOf(first, a.id), ids);
   });
 
+  /** A transaction of another process, and a function that returns when an operation waits for its locks. */
+  const lockingProcess = async (t: TestContext, schema: string) => {
+    const driver = await loadPgDriver({ url: server.url(), schema, idleInTransactionMs: 0 });
+    const other = driver.client();
+    await other.connect();
+    t.after(() => other.end());
+    await other.query("BEGIN");
+    const lock = (id: number) => other.query("SELECT 1 FROM works WHERE id = $1 FOR UPDATE NOWAIT", [id]);
+    const isWaitedFor = async () => {
+      const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      while ((await server.query(waits)).length === 0);
+    };
+    return { other, lock, isWaitedFor };
+  };
+
+  test("statements that are sent together lock works in the order of their ids", async t => {
+    const { first, run, a, b } = await workersFor(t, server.url({ schema: "ordered" }));
+    await server.query("UPDATE ordered.works SET taken_by = (SELECT min(id) FROM ordered.workers)");
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "ordered");
+    await lock(a.id);
+    const alone = first.recordAttempt(run, b.id, ATTEMPT);
+    const together = [b, a].map(({ id }) => first.saveProgress(id, "", "{}"));
+    await alone;
+    await isWaitedFor();
+    await lock(b.id);
+    await other.query("COMMIT");
+    await Promise.all(together);
+  });
+
+  test("a look-up does not wait for a work that another process has locked", async t => {
+    const { first, a, b } = await workersFor(t, server.url({ schema: "looked_up" }));
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "looked_up");
+    await lock(a.id);
+    const saved = first.saveProgress(a.id, "", "{}");
+    await isWaitedFor();
+    assert.deepEqual(await first.files.knownDownload("0", b.id), { source: undefined, part: undefined, ofWork: [] });
+    await other.query("COMMIT");
+    await saved;
+  });
+
+  test("a lease is renewed while all other connections wait for a work that another process has locked", async t => {
+    const time = new FakeTime();
+    const { first, a, b } = await workersFor(t, server.url({ schema: "renewed" }), time);
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "renewed");
+    await lock(a.id);
+    const saved = first.saveProgress(a.id, "", "{}");
+    const merges = Array.from({ length: 6 }, () => first.works.merge(a, b.id, IS_PRESENT));
+    await isWaitedFor();
+    const leases = `SELECT lease_until_ms FROM renewed.workers ORDER BY id LIMIT 1`;
+    const before = await server.query(leases);
+    await time.advance(15_000);
+    await eventually(async () => (await server.query(leases))[0]?.["lease_until_ms"] !== before[0]?.["lease_until_ms"]);
+    await other.query("ROLLBACK");
+    await saved;
+    await Promise.allSettled(merges);
+  });
+
+  test("unfinished and failed works are locked in the order of their ids", async t => {
+    const { first, a, b } = await workersFor(t, server.url({ schema: "retried" }));
+    for (const state of ["pending", "failed"]) {
+      // The table has the rows in the opposite order.
+      for (const { id } of [b, a])
+        await server.query(`UPDATE retried.works SET state = '${state}', taken_by = NULL WHERE id = ${id}`);
+      const { other, lock, isWaitedFor } = await lockingProcess(t, "retried");
+      await lock(a.id);
+      const added = first.works.addUnfinished(1, "all", true);
+      await isWaitedFor();
+      await lock(b.id);
+      await other.query("COMMIT");
+      assert.equal(await added, 2);
+    }
+  });
+
+  test("many unfinished works are added in several transactions", async t => {
+    const { first, run } = await workersFor(t, server.url({ schema: "many" }));
+    const works = Array.from({ length: 5000 }, (_, index) => ({ key: `pmid:${index}`, ids: { pmid: `${index}` } }));
+    await first.works.add(run, works, IS_PRESENT);
+    const later = await first.beginRun("retry");
+    const { other, lock, isWaitedFor } = await lockingProcess(t, "many");
+    const [last] = await server.query("SELECT max(id)::integer AS id FROM many.works");
+    await lock(Number(last?.["id"]));
+    const added = first.works.addUnfinished(later, [], true);
+    await isWaitedFor();
+    const moved = `SELECT count(*)::integer AS works FROM many.works WHERE run = ${later}`;
+    assert.deepEqual(await server.query(moved), [{ works: 5000 }]);
+    await other.query("COMMIT");
+    assert.equal(await added, 5002);
+    assert.deepEqual(await server.query(moved), [{ works: 5002 }]);
+  });
+
   /** Another process changes the manifest, and commits when the operation of this one waits for it. */
   const commitDuring = async <Result>(
     t: TestContext,
@@ -101,15 +194,10 @@ describe("works of a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     parameters: readonly number[],
     operation: () => Promise<Result>,
   ) => {
-    const driver = await loadPgDriver({ url: server.url(), schema, idleInTransactionMs: 0 });
-    const other = driver.client();
-    await other.connect();
-    t.after(() => other.end());
-    await other.query("BEGIN");
+    const { other, isWaitedFor } = await lockingProcess(t, schema);
     await other.query(sql, [...parameters]);
     const result = operation();
-    const waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    while ((await server.query(waits)).length === 0);
+    await isWaitedFor();
     await other.query("COMMIT");
     return result;
   };

@@ -23,6 +23,7 @@ import type { PostgresConnection } from "./postgres-connection.ts";
 import type { PostgresList } from "./postgres-list.ts";
 import { batchAdder } from "./postgres-listing.ts";
 import type { PostgresWorker } from "./postgres-worker.ts";
+import { changeWorks } from "./work-batches.ts";
 
 /**
  * Changes a work only if its row still has the texts that the new ones were made from: another work may be merged into
@@ -70,21 +71,20 @@ export class PostgresWorks implements ManifestWorks {
   }
 
   async addUnfinished(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number> {
-    const count = await this.#connection.transaction(async client => {
-      // A work that a worker has taken stays with that worker: only its run changes.
-      const pending = await client.query(
-        `UPDATE works SET run = $1, not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END
-         WHERE state = 'pending'`,
-        [run],
-      );
-      return (pending.rowCount ?? 0) + (await addFailed(client, run, reasons, isContinued));
-    });
+    // A work that a worker has taken stays with that worker: only its run changes.
+    const pending = await changeWorks(
+      this.#connection,
+      "state = 'pending'",
+      "run = $3, not_before_ms = CASE WHEN taken_by IS NULL THEN 0 ELSE not_before_ms END",
+      [run],
+    );
+    const count = pending + (await this.#addFailed(run, reasons, isContinued));
     if (count > 0) await this.#worker.announce();
     return count;
   }
 
   async addFailed(run: number, reason: Reason): Promise<number> {
-    const count = await this.#connection.transaction(client => addFailed(client, run, [reason], false));
+    const count = await this.#addFailed(run, [reason], false);
     if (count > 0) await this.#worker.announce();
     return count;
   }
@@ -94,9 +94,11 @@ export class PostgresWorks implements ManifestWorks {
       // The source is forgotten too: a conditional request would say that the file has not changed.
       await client.query("DELETE FROM sources WHERE sha256 = ANY($1)", [sha256s]);
       const { rowCount } = await client.query(
-        `UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
+        `WITH listed AS (SELECT id FROM works WHERE state = 'done' AND merged_into IS NULL
+           AND id IN (SELECT work FROM work_files WHERE sha256 = ANY($1)) ORDER BY id FOR UPDATE)
+         UPDATE works SET state = 'pending', queue = '', not_before_ms = 0, ended_ms = NULL,
            sha256 = CASE WHEN sha256 <> ALL($1) THEN sha256 END
-         WHERE state = 'done' AND merged_into IS NULL AND id IN (SELECT work FROM work_files WHERE sha256 = ANY($1))`,
+         FROM listed WHERE works.id = listed.id`,
         [sha256s],
       );
       return rowCount ?? 0;
@@ -160,6 +162,16 @@ export class PostgresWorks implements ManifestWorks {
     return row === undefined ? undefined : String(row["state"]);
   }
 
+  #addFailed(run: number, reasons: readonly Reason[] | "all", isContinued: boolean): Promise<number> {
+    const progress = isContinued ? "" : "progress = NULL, inherited = NULL,";
+    return changeWorks(
+      this.#connection,
+      `state = 'failed' ${reasons === "all" ? "" : "AND reason = ANY($4)"}`,
+      `run = $3, state = 'pending', not_before_ms = 0, ${progress} ended_ms = NULL`,
+      [run, ...(reasons === "all" ? [] : [reasons])],
+    );
+  }
+
   /** The first work of these owners of identifiers that is another one. An owner may have been merged into this work. */
   async #otherOwner(id: number, owners: string): Promise<number | undefined> {
     for (const owner of new Set(owners.split(" ").map(Number))) {
@@ -221,19 +233,4 @@ function patched(before: WorkTexts, ids: string, metadata: string) {
   const known = mergedJson(before.metadata ?? "{}", metadata);
   const { title = null, year = null } = JSON.parse(known) as { readonly title?: string; readonly year?: number };
   return { ids: mergedJson(ids, before.ids), metadata: known, title, year };
-}
-
-async function addFailed(
-  client: Queryable,
-  run: number,
-  reasons: readonly Reason[] | "all",
-  isContinued: boolean,
-): Promise<number> {
-  const isWanted = reasons === "all" ? "" : "AND reason = ANY($2)";
-  const { rowCount } = await client.query(
-    `UPDATE works SET run = $1, state = 'pending', not_before_ms = 0,
-       ${isContinued ? "" : "progress = NULL, inherited = NULL,"} ended_ms = NULL WHERE state = 'failed' ${isWanted}`,
-    [run, ...(reasons === "all" ? [] : [reasons])],
-  );
-  return rowCount ?? 0;
 }

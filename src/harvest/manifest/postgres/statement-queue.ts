@@ -1,8 +1,12 @@
+import { isTransient, sqlStateOf } from "../../../stores/postgres/postgres-errors.ts";
 import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import type { Row } from "../manifest-row.ts";
 
 export interface QueuedStatement extends SqlStatement {
-  readonly isReadOnly: boolean;
+  /** The work that the statement changes. @default none */
+  readonly work?: number;
+  /** The statement is repeated until this time. */
+  readonly untilUs: number;
 }
 
 interface WaitingStatement {
@@ -12,8 +16,8 @@ interface WaitingStatement {
 }
 
 /**
- * Runs statements in one transaction, exactly once. Returns the rows of each; undefined if they were applied and the
- * reply was lost.
+ * Runs statements in one transaction, at most once. Returns the rows of each; undefined if they were applied and the
+ * reply was lost. If it rejects with an error of SQL, none has taken effect. After any other error they may have.
  */
 export type RunTogether = (statements: readonly QueuedStatement[]) => Promise<readonly (readonly Row[])[] | undefined>;
 
@@ -43,7 +47,11 @@ export class StatementQueue {
 
   async #sendAll(): Promise<void> {
     this.#isSending = true;
-    while (this.#waiting.length > 0) await this.#send(this.#waiting.splice(0, GROUP_MAX));
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, GROUP_MAX);
+      // Works are locked in the order of their ids everywhere, so that transactions do not deadlock.
+      await this.#send(group.toSorted((one, other) => (one.statement.work ?? 0) - (other.statement.work ?? 0)));
+    }
     this.#isSending = false;
   }
 
@@ -53,9 +61,14 @@ export class StatementQueue {
       const results = await this.#runTogether(group.map(({ statement }) => statement));
       for (const [index, { resolve }] of group.entries()) resolve(results?.[index]);
     } catch (error) {
-      // None has taken effect. The others must not fail with the one that has failed.
-      if (group.length > 1) await Promise.all(group.map(waiting => this.#send([waiting])));
+      // The others must not fail with the one that has failed.
+      if (group.length > 1 && hasNoEffect(error)) await Promise.all(group.map(waiting => this.#send([waiting])));
       else for (const { reject } of group) reject(error);
     }
   }
+}
+
+/** Whether the server has refused a statement of a group. Otherwise the group may have been committed. */
+function hasNoEffect(error: unknown): boolean {
+  return sqlStateOf(error) !== undefined && !isTransient(error);
 }
