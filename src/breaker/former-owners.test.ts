@@ -73,7 +73,7 @@ const HELD: Readonly<Record<string, (of: Awaited<ReturnType<typeof world>>, call
 };
 
 for (const [what, hold] of Object.entries(HELD)) {
-  test(`${what}: what was denied before a reload is denied after it, until its end, whoever has the circuits then`, async () => {
+  test(`${what}: what was denied before a reload is denied after it, until its end, in every layout of the circuits`, async () => {
     for (const before of Object.keys(LAYOUTS)) {
       for (const after of Object.keys(LAYOUTS)) {
         for (const call of CALLS) {
