@@ -94,6 +94,10 @@ export interface HubInputs {
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
   const { policy, breakers, store, breakerStore, warn, keptKeys = IDLE_KEYS_MAX } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
+  const easedListeners: (() => void)[] = [];
+  const onEased = () => {
+    for (const listener of easedListeners) listener();
+  };
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
   const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
@@ -103,6 +107,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     breakerStore,
     random,
     warn,
+    onEased,
     explain: (constraint, { host, role, path }, changes) =>
       policy.decidedBy.of(constraint, { host, role, path }, changes),
     awayPolicy: () => {
@@ -211,6 +216,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     ownsWire: dispatcher === undefined && proxies === undefined,
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
+    onReloaded: onEased,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async () => {
       wireEvents.off?.("connect", connections.onOpened);
@@ -231,6 +237,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     processId: store?.processId,
     processesEnded: processIds => gate.processesEnded(processIds),
     retryMs: (key, role) => gate.retryMs(key, role),
+    onEased: listener => void easedListeners.push(listener),
+    isFree: (host, role) => gate.check({ host, role }) === undefined,
     keepRobots: (kept, onRead) => robots?.keepIn(kept, onRead),
   });
   return hub;
