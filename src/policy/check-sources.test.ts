@@ -31,6 +31,11 @@ describe("what a program passes is checked as strictly as a file", () => {
     ["limits that are a list", { ratelimits: [] }, /^policy\.ratelimits {2}expected a map .*, found a list$/],
     ["limits that are a number", { ratelimits: 3 }, /found a number$/],
     ["limits that are a Map", { ratelimits: new Map([["hosts", {}]]) }, /found a Map$/],
+    [
+      "a file without a name",
+      { breakers: "" },
+      /^loadPolicy breakers expected the path of a YAML file, or an object, found an empty text$/,
+    ],
     ["limits that are null", { ratelimits: null }, /found null$/],
     ["breakers that are a list", { breakers: [] }, /^policy\.breakers .* found a list$/],
     ["a Map inside", { ratelimits: { hosts: new Map() } }, /^policy\.ratelimits hosts /],

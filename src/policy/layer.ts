@@ -68,20 +68,28 @@ export function objectLayer(value: unknown, where: string): PolicyLayer {
   const assignments: Assignment[] = [];
   const problems: ConfigProblem[] = [];
   let values = 0;
+  /** False beyond the limits. After the first value beyond a limit, no later value is read, so there is one problem. */
+  const count = (added: number, path: readonly string[], depth: number): boolean => {
+    if (values > MAX_NODES) return false;
+    values += added;
+    if (values <= MAX_NODES && depth <= MAX_DEPTH) return true;
+    const message = depth > MAX_DEPTH ? `nested more than ${MAX_DEPTH} levels deep` : `more than ${MAX_NODES} values`;
+    problems.push({ where, path: path.join("."), message });
+    values = MAX_NODES + 1;
+    return false;
+  };
+  /** The items are counted before they are read: a list may be longer than any that could be read. */
+  const isItemWithin = (item: unknown, path: readonly string[], depth: number): boolean => {
+    const inner = Array.isArray(item) ? item : isMap(item) ? Object.values(item) : [];
+    return (
+      inner.length === 0 ||
+      (count(inner.length, path, depth) && inner.every(each => isItemWithin(each, path, depth + 1)))
+    );
+  };
   const walk = (held: unknown, path: readonly string[]) => {
-    if (held === undefined || values > MAX_NODES) return;
-    values += 1;
-    if (values > MAX_NODES) {
-      problems.push({ where, path: path.join("."), message: `more than ${MAX_NODES} values` });
-      return;
-    }
+    if (held === undefined || !count(1, path, path.length)) return;
     if (!isMap(held)) {
-      assignments.push({ path, value: held, where });
-      return;
-    }
-    if (path.length > MAX_DEPTH) {
-      if (problems.length === 0)
-        problems.push({ where, path: path.join("."), message: `nested more than ${MAX_DEPTH} levels deep` });
+      if (isItemWithin(held, path, path.length + 1)) assignments.push({ path, value: held, where });
       return;
     }
     if (path.length > 0) assignments.push({ path, value: {}, where });
