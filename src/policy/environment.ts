@@ -9,6 +9,7 @@ import {
   readBreakerRoleOverride,
   readFields,
   readRateOverride,
+  readResolverOverride,
   splitList,
 } from "./overrides.ts";
 import { isRole } from "./roles.ts";
@@ -56,7 +57,7 @@ const PREFIXES: VariableReaders = {
     DOCSTOKG_BREAKER_ROLE__: (value, name, names) =>
       readBreakerRoleOverride(`${hostAndRole(name)}=${value}`, name, names),
     DOCSTOKG_BREAKER_RESOLVER__: (value, name, names) =>
-      readBreakerOverride(`resolver:${nameAfterPrefix(name)}=${value}`, name, names),
+      readResolverOverride(`${nameAfterPrefix(name)}=${value}`, name, names),
   },
 };
 

@@ -7,6 +7,7 @@ import {
   readBreakerRoleOverride,
   readFields,
   readRateOverride,
+  readResolverOverride,
 } from "./overrides.ts";
 
 /** The strongest layer of a policy: what command-line flags set. Each text has the form of its flag. */
@@ -57,7 +58,7 @@ export function readFlags(section: SectionName, flags: PolicyOverrides, names: K
     reader.read("--breaker", flags.breaker, (value, where) => readBreakerOverride(value, where, names));
     reader.read("--breaker-role", flags.breakerRole, (value, where) => readBreakerRoleOverride(value, where, names));
     reader.read("--breaker-resolver", flags.breakerResolver, (value, where) =>
-      readBreakerOverride(`resolver:${value}`, where, names),
+      readResolverOverride(value, where, names),
     );
     reader.read("--breaker-rolling", [flags.breakerRolling], (value, where) =>
       readFields(value, ["advanced", "rolling_window"], where),
