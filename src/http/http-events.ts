@@ -201,7 +201,7 @@ export type HttpEvent =
       readonly event_type: "policy_changed";
       /** The file and the keys: `ratelimits.hosts.api.example.org.metadata.rates`. */
       readonly setting: string;
-      /** The value before; undefined when it was not set. Values of identities are not shown. */
+      /** The value before; undefined when it was not set. The values of identification fields are not shown. */
       readonly old: string | undefined;
       /** The value now; undefined when it is no longer set. */
       readonly new: string | undefined;

@@ -133,12 +133,6 @@ export class Identities {
     return new Set(sent.flat().flatMap(field => field.placeholders));
   }
 
-  /** The placeholders whose values requests to some host carry. */
-  get sent(): ReadonlySet<string> {
-    const all = [...this.entries()].map(([, identity]) => identity);
-    return new Set(all.flatMap(fieldsOf).flatMap(field => field.placeholders));
-  }
-
   /** The placeholders in the templates of a host and its service that it may get, also those without a value. */
   wantedBy(name: string, service: string | undefined): ReadonlySet<string> {
     const { host, port } = hostAndPort(name);
@@ -231,10 +225,6 @@ const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 function hostAndPort(name: string): { readonly host: string; readonly port: number } {
   const host = withoutPort(name);
   return { host, port: host === name ? HTTPS_PORT : Number(name.slice(host.length + 1)) };
-}
-
-function fieldsOf({ query, headers }: Identity): readonly IdentityField[] {
-  return [...query, ...headers];
 }
 
 function holdsAt(path: string, prefix: string): boolean {
