@@ -99,6 +99,11 @@ export type HttpEvent =
       readonly host: string;
       /** Name of the host, or `service <name>`: whose rate limits it used. */
       readonly key: string;
+      /**
+       * Name of the host, or `service <name>`, whose cooldowns hold it back, as `breaker_cooldown_set` has it. Undefined
+       * for a request of a limiter without breakers.
+       */
+      readonly cooldown_key: string | undefined;
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
