@@ -22,6 +22,8 @@ export interface PolicySettings {
     readonly thresholdFailures: number;
     readonly windowS: number;
     readonly cooldownS: number;
+    /** Null if slow calls do not count. */
+    readonly slowCalls: { readonly slowerThanMs: number; readonly share: number; readonly minCalls: number } | null;
   } | null;
   readonly jitterMs: number;
   readonly adaptiveReset: boolean;
@@ -44,7 +46,7 @@ const SLOTS = "the lowest max_concurrent of the role and of the totals that incl
 export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySettings {
   const { aimd, maxInFlight } = ratelimits.resolved;
   const { rollingWindow, jitterMs, isAdaptive, rules } = breakers.resolved;
-  const { threshold, windowUs, cooldownMs } = rollingWindow;
+  const { threshold, windowUs, cooldownMs, slowCalls } = rollingWindow;
   const { kind = "memory", dsn = "", when_store_away = "share", fleet_size = null } = ratelimits.options.backend ?? {};
   const { backend = "none", dsn: storeDsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
   return {
@@ -54,7 +56,14 @@ export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySe
     maxInFlight: Number.isFinite(maxInFlight) ? maxInFlight : null,
     aimd: aimd.enabled,
     rollingWindow: rollingWindow.enabled
-      ? { thresholdFailures: threshold, windowS: windowUs / 1e6, cooldownS: cooldownMs / 1000 }
+      ? {
+          thresholdFailures: threshold,
+          windowS: windowUs / 1e6,
+          cooldownS: cooldownMs / 1000,
+          slowCalls: slowCalls
+            ? { slowerThanMs: slowCalls.slowUs / 1000, share: slowCalls.share, minCalls: slowCalls.minCalls }
+            : null,
+        }
       : null,
     jitterMs,
     adaptiveReset: isAdaptive,
@@ -66,17 +75,13 @@ export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySe
 
 export function settingsText(settings: PolicySettings, columns: Columns): string {
   const { maxInFlight, rollingWindow, breakerStore } = settings;
-  const rolling =
-    rollingWindow === null
-      ? "off"
-      : `${rollingWindow.thresholdFailures} failures in ${rollingWindow.windowS} s start a cooldown of ${rollingWindow.cooldownS} s`;
   return formatPairs(
     [
       ["backend", settings.backend],
       ...sharingRows(settings),
       ["in flight", maxInFlight === null ? "not limited" : `at most ${maxInFlight} requests over all hosts`],
       ["AIMD", onOff(settings.aimd)],
-      ["rolling window", rolling],
+      ["rolling window", rollingText(rollingWindow)],
       ["trial jitter", `up to ${settings.jitterMs} ms`],
       ["adaptive reset", onOff(settings.adaptiveReset)],
       ["failure statuses", settings.failureStatuses.join(", ") || "(none)"],
@@ -85,6 +90,16 @@ export function settingsText(settings: PolicySettings, columns: Columns): string
     ],
     { columns },
   );
+}
+
+function rollingText(rollingWindow: PolicySettings["rollingWindow"]): string {
+  if (rollingWindow === null) return "off";
+  const { thresholdFailures, windowS, cooldownS, slowCalls } = rollingWindow;
+  const failures = `${thresholdFailures} failures in ${windowS} s`;
+  if (slowCalls === null) return `${failures} start a cooldown of ${cooldownS} s`;
+  const { slowerThanMs, share, minCalls } = slowCalls;
+  const slow = `a share of ${share} of at least ${minCalls} calls that take more than ${slowerThanMs} ms`;
+  return `${failures}, or ${slow}, start a cooldown of ${cooldownS} s`;
 }
 
 /** Only a shared store can be away. */

@@ -47,6 +47,19 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
 });
 
+test("policy show - slow calls that start a cooldown are a part of the rolling window", async () => {
+  const breakers = await file("slow-breakers.yaml", "advanced: { rolling_window: { slow_call_ms: 5000 } }\n");
+  const env = { DOCSTOKG_BREAKERS_YAML: breakers };
+  assert.match(
+    (await run(["policy", "show"], env)).stdout,
+    /^rolling window +6 failures in 30 s, or a share of 0\.5 of at least 10 calls that take more than 5000 ms, start a/m,
+  );
+  const { settings } = JSON.parse((await run(["policy", "show", "--json"], env)).stdout);
+  assert.deepEqual(settings.rollingWindow.slowCalls, { slowerThanMs: 5000, share: 0.5, minCalls: 10 });
+  const plain = JSON.parse((await run(["policy", "show", "--json"])).stdout);
+  assert.equal(plain.settings.rollingWindow.slowCalls, null);
+});
+
 test("policy show and policy explain use the same words for the store of the breakers and for slots", async () => {
   const shown = (await run(["policy", "show"])).stdout;
   const explained = (await run(["policy", "explain", "api.crossref.org"])).stdout;
