@@ -165,6 +165,22 @@ export function sourcesTable(values: readonly ExplainedValue[], columns: Columns
   return fits(table, columns) ? table : values.map(value => sourceLines(value, columns)).join("");
 }
 
+export function isThrottles(field: string): boolean {
+  return field.endsWith("breaker.throttles");
+}
+
+/** The rules that recognise throttles, with their sources: in a table they would make a column too wide. */
+export function throttlesText(values: readonly ExplainedValue[], columns: Columns): string {
+  const lines = values.flatMap(({ value, sources }) => {
+    const { where = "", path = "" } = sources.at(-1) ?? {};
+    return [
+      ...[value].flat().flatMap(rule => textLines(String(rule), columns)),
+      ...textLines(`${where}  ${path}`, (columns ?? Number.POSITIVE_INFINITY) - 4).map(line => `    ${line}`),
+    ];
+  });
+  return lines.length === 0 ? "" : `\nthrottle rules, all of them apply\n\n${lines.join("\n")}\n`;
+}
+
 /** The YAML comments after the effective values, which name the source of a number and its date; empty without them. */
 export function notesText(values: readonly ExplainedValue[], columns: Columns): string {
   const fieldsByNote = new Map<string, string[]>();

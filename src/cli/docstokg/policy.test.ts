@@ -47,6 +47,19 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
 });
 
+test("policy explain - lists the rules that recognise throttles apart from the values, with their sources", async () => {
+  const breakers = await file("rule-breakers.yaml", "hosts:\n  a.example: { throttles: [{ header: x-limit }] }\n");
+  const env = { DOCSTOKG_BREAKERS_YAML: breakers };
+  const { stdout } = await run(["policy", "explain", "a.example"], env);
+  const section = stdout.slice(stdout.indexOf("throttle rules"), stdout.indexOf("sources of the effective"));
+  assert.match(section, /^throttle rules, all of them apply\n\nstatus 403, 503; header cf-mitigated: challenge\n/);
+  assert.match(section, /^header x-limit\n {4}.*rule-breakers\.yaml:2 {2}hosts\.a\.example\.throttles$/m);
+  assert.doesNotMatch(stdout, /breaker\.throttles +=/);
+  const { values } = JSON.parse((await run(["policy", "explain", "a.example", "--json"], env)).stdout);
+  const own = values.find(({ field }: { field: string }) => field === "a.example breaker.throttles");
+  assert.deepEqual(own.value, ["header x-limit"]);
+});
+
 test("policy show - slow calls that start a cooldown are a part of the rolling window", async () => {
   const breakers = await file("slow-breakers.yaml", "advanced: { rolling_window: { slow_call_ms: 5000 } }\n");
   const env = { DOCSTOKG_BREAKERS_YAML: breakers };
