@@ -9,6 +9,7 @@ import {
   readRateOverride,
   readResolverOverride,
 } from "./overrides.ts";
+import { ProblemList } from "./problem-list.ts";
 
 /** The strongest layer of a policy: what command-line flags set. Each text has the form of its flag. */
 export interface PolicyOverrides {
@@ -69,7 +70,11 @@ export function readFlags(section: SectionName, flags: PolicyOverrides, names: K
 
 class FlagReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
-  readonly problems: ConfigProblem[] = [];
+  readonly #list = new ProblemList();
+
+  get problems(): readonly ConfigProblem[] {
+    return this.#list.problems;
+  }
 
   read(
     where: string,
@@ -82,7 +87,7 @@ class FlagReader implements PolicyLayer {
         this.assignments.push(...parse(value, where));
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        this.problems.push({ where, path: "", message: error.message });
+        this.#list.add(() => ({ where, path: "", message: error.message }));
       }
     }
   }
