@@ -143,21 +143,21 @@ export class Identities {
   }
 
   /** True when the identification of a host depends on the path. */
-  isSplit(name: string): boolean {
+  dependsOnPath(name: string): boolean {
     return (this.#ofName(name)?.path ?? "/") !== "/";
   }
 
   /** True when the identification of a service depends on how the path of its member is written. */
-  isSplitService({ service, writtenPath }: OwningService): boolean {
+  dependsOnSpelling({ service, writtenPath }: OwningService): boolean {
     return writtenPath !== "" && this.#ofService(service) !== undefined;
   }
 
   /** Further paths of a host or member at which its requests get other fields than at the path of the member. */
   otherPaths(request: OwningService & { readonly host: string }): readonly string[] {
     return [
-      ...(this.isSplit(request.host) ? [this.#ofName(request.host)?.path ?? "/"] : []),
+      ...(this.dependsOnPath(request.host) ? [this.#ofName(request.host)?.path ?? "/"] : []),
       // The same path in a spelling that gets no field of the service.
-      ...(this.isSplitService(request) ? [`${request.writtenPath}/.`] : []),
+      ...(this.dependsOnSpelling(request) ? [`${request.writtenPath}/.`] : []),
     ];
   }
 

@@ -10,7 +10,7 @@ import type { RunSummary } from "./run-summary.ts";
 /** Bounds the memory; further hosts are counted together. */
 const HOSTS_MAX = 20_000;
 
-/** A cooldown whose first call afterwards has not ended yet, in epoch ms. */
+/** The last cooldown of an owner. It is kept until the first call after it has ended. Times are in epoch ms. */
 interface LastCooldown {
   /** When it was set, or last extended. */
   readonly sinceMs: number;
