@@ -77,7 +77,11 @@ describe("large and deep configuration", () => {
   test("reports the first 20 problems of each source and their number, whatever is wrong", async () => {
     const range = <Item>(make: (index: number) => Item) => Array.from({ length: 30 }, (_, index) => make(index));
     const mapOf = <Value>(make: (index: number) => readonly [string, Value]) => Object.fromEntries(range(make));
-    const hosts = Object.fromEntries(range(index => [`a${index}.example`, `A${index}.example`]).flat().map(h => [h, {}]));
+    const hosts = Object.fromEntries(
+      range(index => [`a${index}.example`, `A${index}.example`])
+        .flat()
+        .map(h => [h, {}]),
+    );
     const cases: readonly PolicySources[] = [
       { env: { DOCSTOKG_RLIMITS: range(index => `bad${index}`).join(";") } },
       { env: mapOf(index => [`DOCSTOKG_RLIMIT__host${index}`, "1/SECOND"]) },

@@ -60,6 +60,8 @@ test("a key that is sent to another host changes the hash, because it selects th
 
 test("a password in a parameter of a store's address does not change the hash", async () => {
   const at = (password: string) =>
-    hashOf({ overrides: { rateBackend: "postgres", rateDsn: `postgres://db.example.org/limits?password=${password}` } });
+    hashOf({
+      overrides: { rateBackend: "postgres", rateDsn: `postgres://db.example.org/limits?password=${password}` },
+    });
   assert.equal(await at("one"), await at("two"));
 });

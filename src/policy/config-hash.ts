@@ -30,7 +30,9 @@ function canonical(value: unknown, key = ""): string {
       .map(([name, held]) => `${JSON.stringify(name)}:${canonical(held, name)}`)
       .join(",")}}`;
   }
-  return JSON.stringify(key === "dsn" && typeof value === "string" ? withoutCredentials(withoutUserInfo(value)) : value);
+  return JSON.stringify(
+    key === "dsn" && typeof value === "string" ? withoutCredentials(withoutUserInfo(value)) : value,
+  );
 }
 
 /**

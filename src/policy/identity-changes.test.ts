@@ -17,7 +17,9 @@ test("a field that is added, changed or taken out is a change, and its value is 
   const setting = "identities.hosts.a.example.query.key";
   assert.deepEqual(await changes({}, keyed("one")), [`${setting}: undefined -> (not shown)`]);
   assert.deepEqual(await changes(keyed("one"), keyed("two")), [`${setting}: (not shown) -> (not shown)`]);
-  assert.deepEqual(await changes(keyed("two"), { hosts: { "a.example": {} } }), [`${setting}: (not shown) -> undefined`]);
+  assert.deepEqual(await changes(keyed("two"), { hosts: { "a.example": {} } }), [
+    `${setting}: (not shown) -> undefined`,
+  ]);
   assert.deepEqual(await changes(keyed("two"), keyed("two")), []);
 });
 

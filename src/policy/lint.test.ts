@@ -66,7 +66,10 @@ describe("limits that are looser than shipped are reported with the documented n
     const defaults = { metadata: { guard_ms: 5 } };
     const [first = ""] = await found({ ratelimits: { defaults } }, "looser-than-shipped");
     assert.match(first, /: the shipped limit 10\/SECOND with guard_ms 25 \(.*\) of defaults metadata does not hold; /);
-    assert.match(first, /; the limits of defaults apply: 10\/SECOND \+ 5000\/HOUR with guard_ms 5 \+ max_concurrent 100$/);
+    assert.match(
+      first,
+      /; the limits of defaults apply: 10\/SECOND \+ 5000\/HOUR with guard_ms 5 \+ max_concurrent 100$/,
+    );
   });
 
   test("with the source of the field and of the tier that is looser", async () => {

@@ -8,7 +8,10 @@ const policy = await loadPolicy({ env: {} });
 test("the policy at the start of a run has one line per host, with max delay and HEAD counting", () => {
   const text = compactPolicy(policy);
   assert.match(text, /^backend memory, AIMD off, at most 500 requests in flight\n\n/);
-  assert.match(text, /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset \(metadata\)$/m);
+  assert.match(
+    text,
+    /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset \(metadata\)$/m,
+  );
   assert.match(text, /^service arxiv +1\/3SECOND .* 10000 ms +counted +1 +\d+ \/ \d+ s$/m);
   assert.match(text, /^\(all other hosts\) .* 200 ms \/ 250 ms \/ 2000 ms +not counted +100 \/ 50 \/ 10 +5 \/ 45 s$/m);
   assert.equal(compactPolicy(policy, 1000), text);

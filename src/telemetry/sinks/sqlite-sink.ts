@@ -142,7 +142,8 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
 function isPresent(path: string, { identity }: EventTables): boolean {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (found === undefined || found.ino !== identity) return false;
-  if (found.size === 0n) throw new Error(`${path} was emptied while it was written; delete it, and a new file is written`);
+  if (found.size === 0n)
+    throw new Error(`${path} was emptied while it was written; delete it, and a new file is written`);
   return true;
 }
 
