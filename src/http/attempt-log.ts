@@ -14,6 +14,8 @@ import type { AttemptTrace } from "./tracing.ts";
 export interface AttemptGrant {
   /** The key whose budget was charged. */
   readonly host: string;
+  /** The host or service whose cooldowns hold the attempt back; undefined without breakers. */
+  readonly cooldownKey: string | undefined;
   readonly isProbe: boolean;
   readonly wait: GrantedWait;
   readonly jitterMs: number;
@@ -94,7 +96,7 @@ export class AttemptLog {
 
   endEvent({ outcome, error, isAborted, isUnprocessed }: AttemptEnd, retryAfterMs: number | undefined): AttemptEvent {
     const { host, role, method, call } = this.#request;
-    const { wait, jitterMs, host: key } = this.#grant;
+    const { wait, jitterMs, host: key, cooldownKey } = this.#grant;
     const { waitedMs, slotWaitMs, breakerWaitMs, decidedBy } = wait;
     const { connect_ms, first_byte_ms } = this.#timings();
     const event = {
@@ -104,6 +106,7 @@ export class AttemptLog {
       cause: this.#cause,
       host,
       key,
+      cooldown_key: cooldownKey,
       role,
       resolver: call.resolver,
       partition: call.partition === undefined ? undefined : textHash(call.partition),

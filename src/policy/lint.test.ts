@@ -62,6 +62,16 @@ describe("limits that are looser than shipped are reported with the documented n
     assert.deepEqual(others, []);
   });
 
+  test("a guard that makes the limit looser is named, because the rates are the same", async () => {
+    const defaults = { metadata: { guard_ms: 5 } };
+    const [first = ""] = await found({ ratelimits: { defaults } }, "looser-than-shipped");
+    assert.match(first, /: the shipped limit 10\/SECOND with guard_ms 25 \(.*\) of defaults metadata does not hold; /);
+    assert.match(
+      first,
+      /; the limits of defaults apply: 10\/SECOND \+ 5000\/HOUR with guard_ms 5 \+ max_concurrent 100$/,
+    );
+  });
+
   test("with the source of the field and of the tier that is looser", async () => {
     const env = { NCBI_API_KEY: "0123456789" };
     const rate = ["service:ncbi:total=20/SECOND", "service:ncbi:metadata=20/SECOND"];
