@@ -20,7 +20,7 @@ import { resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import { type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
-/** How long a command waits for the processes. They are notified at once: one that needs longer is busy or gone. */
+/** How long a command waits until the processes have applied its order. A process that needs longer is busy or gone. */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
 
 /**
@@ -69,7 +69,10 @@ export async function orderAll(
   };
 }
 
-/** The target that `text` names. The policies of running processes are tried first: they define ports and services. */
+/**
+ * The target that `text` names. The policies of running processes are tried before that of this command, because the port
+ * or service may be listed in them alone.
+ */
 export async function targetOf(text: string, connection: OperatorConnection): Promise<ResolvedTarget> {
   return resolveIn(text, connection, await policiesOf(connection));
 }

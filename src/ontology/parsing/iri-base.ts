@@ -5,7 +5,10 @@ export function isAbsoluteIri(text: string): boolean {
   return SCHEME.test(text);
 }
 
-/** Resolves references against one base IRI (RFC 3986, section 5.2). The base is split once. */
+/**
+ * Resolves references against one base IRI (RFC 3986, section 5.2). The base is split once. Dot segments are removed from
+ * relative paths only: they stay in references with a scheme or a host, and in the base.
+ */
 export class IriBase {
   /** Without its fragment. */
   readonly #document: string;
