@@ -49,6 +49,8 @@ export interface OrderResult {
   readonly given: GivenOrder;
   /** Those before it. */
   readonly givenToOthers: readonly GivenOrder[];
+  /** When they were stored, by the wall clock: the remaining times of the orders count from then. */
+  readonly storedMs: number;
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
@@ -60,11 +62,13 @@ export async function orderAll(
   { time = systemTime }: Io,
 ): Promise<OrderResult> {
   const given = await operator.orderAll(orders);
+  const storedMs = time.wallMs();
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
   return {
     given: given.at(-1) as GivenOrder,
     givenToOthers: given.slice(0, -1),
+    storedMs,
     acknowledgements: orderEffects(kind, found),
   };
 }
