@@ -55,9 +55,11 @@ export class SqliteReader implements RecordReader {
 
   async #reading<Value>(run: (records: SqliteRecords, now: MachineInstant) => Value): Promise<Value> {
     const deadlineUs = this.#time.monotonicUs() + TIMEOUT_MS * 1000;
+    const { DatabaseSync: Database } = await import("node:sqlite");
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const { records } = await this.#open();
+        // Nothing is awaited between opening and reading: another read might open or close the file in between.
+        const { records } = this.#open(Database);
         const now = { boot: this.#boot, machineUs: this.#time.machineUs(), wallMs: this.#time.wallMs() };
         return run(records, now);
       } catch (error) {
@@ -70,11 +72,10 @@ export class SqliteReader implements RecordReader {
   }
 
   /** Opens the file again if the path names another file now, or if the connection cannot see what is written. */
-  async #open(): Promise<OpenFile> {
+  #open(Database: typeof DatabaseSync): OpenFile {
     const identity = identityOf(this.#path);
     if (this.#file?.isImmutable === false && this.#file.identity === identity) return this.#file;
     this.close();
-    const { DatabaseSync: Database } = await import("node:sqlite");
     const { db, isImmutable } = openReadOnly(Database, this.#path);
     try {
       const version = inTransaction(db, "BEGIN", () => versionOf(db, STORE_FORMAT));
