@@ -105,8 +105,8 @@ export type BreakerEvent =
       readonly last_rate_delay_ms: number | undefined;
     } & CircuitName)
   /**
-   * A cooldown of a host has started, or got another end. Also emitted for the cooldown that is left when another one of
-   * the host has ended early.
+   * A cooldown of a host has started, or its end has changed. Also emitted for the cooldown that is left when another one
+   * of the host has ended early.
    */
   | {
       readonly event_type: "breaker_cooldown_set";

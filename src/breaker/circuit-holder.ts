@@ -79,7 +79,7 @@ export class CircuitHolder {
     this.#order = order;
   }
 
-  /** As for a host, for a resolver: whether the throttle of a call with this permit is part of a burst that was counted. */
+  /** Whether the throttle of a call with this permit is part of a burst that was counted. For resolvers: hosts have theirs. */
   isThrottleCounted(permit: number): boolean {
     return this.#throttles?.isCounted(permit) ?? false;
   }

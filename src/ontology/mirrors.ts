@@ -28,7 +28,7 @@ const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
  * unless its address contains `{id}`, `{version}` or `{file}`. `s3://bucket/key` means the public https URL of the bucket.
  * A store may have the version in a folder with a part of the hash in its name. If the hash is known, these folders are
  * returned too, except for an address with placeholders.
- * @param folder that relative mirrors are in.
+ * @param folder the base of relative paths.
  * @throws ConfigError for an invalid mirror.
  */
 export function mirrorCopies({ id, mirrors = [] }: Source, known: KnownVersion, folder: string): readonly MirrorCopy[] {

@@ -20,7 +20,10 @@ import { resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import { type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
-/** How long a command waits until the processes have applied its order. A process that needs longer is busy or gone. */
+/**
+ * How long a command waits until the processes have applied its order or answered its question. A process that needs
+ * longer is busy or gone.
+ */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
 
 /**

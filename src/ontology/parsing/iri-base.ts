@@ -6,8 +6,8 @@ export function isAbsoluteIri(text: string): boolean {
 }
 
 /**
- * Resolves references against one base IRI (RFC 3986, section 5.2). The base is split once. Dot segments are removed from
- * relative paths only: they stay in references with a scheme or a host, and in the base.
+ * Resolves references against one base IRI (RFC 3986, section 5.2). The base is split once. Unlike there, dot segments stay
+ * in the base, and in references with a scheme or host.
  */
 export class IriBase {
   /** Without its fragment. */

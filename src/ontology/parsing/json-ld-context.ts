@@ -43,7 +43,7 @@ export function isKeyword(text: string): boolean {
   return KEYWORDS.has(text);
 }
 
-/** An active context of the algorithm. It is not modified after it was built. */
+/** An active context of the algorithm. Its terms do not change after it was built. */
 export class JsonLdContext {
   readonly base: IriBase;
   readonly vocab: string | undefined;
