@@ -100,8 +100,14 @@ test("invalid documents are refused with the reason", async () => {
   for (const [document, problem] of [
     [{ "@context": 5, ...node }, /@context is not/],
     [{ "@context": { a: "b:x", b: "a:x" }, ...node, a: 1 }, /defined by itself/],
-    [{ "@context": Object.fromEntries(chainedTerms(40)), ...node }, /a chain of more than 32 terms leads to term "t33"/],
-    [{ "@context": Object.fromEntries(chainedTerms(5000).flatMap(throughCompactName)), ...node }, /a chain of more than 32 terms/],
+    [
+      { "@context": Object.fromEntries(chainedTerms(40)), ...node },
+      /a chain of more than 32 terms leads to term "t33"/,
+    ],
+    [
+      { "@context": Object.fromEntries(chainedTerms(5000).flatMap(throughCompactName)), ...node },
+      /a chain of more than 32 terms/,
+    ],
     [{ "@id": 5, "urn:p": 1 }, /@id is not a string/],
     [{ ...node, "@type": 5 }, /@type is not a string/],
     [{ ...node, "urn:p": { "@value": "x", "@type": "urn:t", "@language": "en" } }, /@type and @language/],
