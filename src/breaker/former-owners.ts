@@ -1,6 +1,6 @@
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import { CircuitHolder, type CircuitOrder } from "./circuit-holder.ts";
+import { CircuitHolder, type TimedOrder } from "./circuit-holder.ts";
 import type { Cooldown } from "./cooldowns.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
@@ -25,9 +25,9 @@ interface OwnerNames {
 /** What denies the calls of one role. */
 interface HeldRole {
   /** Its end is the open time; for a half-open circuit, the time of the reload. */
-  readonly circuit?: CircuitOrder | undefined;
-  readonly order?: CircuitOrder | undefined;
-  readonly hold?: CircuitOrder | undefined;
+  readonly circuit?: TimedOrder | undefined;
+  readonly order?: TimedOrder | undefined;
+  readonly hold?: TimedOrder | undefined;
   readonly isRamping: boolean;
 }
 
@@ -231,7 +231,7 @@ function carriedBreaker(
   return breaker;
 }
 
-function laterOf(one: CircuitOrder | undefined, other: CircuitOrder | undefined): CircuitOrder | undefined {
+function laterOf(one: TimedOrder | undefined, other: TimedOrder | undefined): TimedOrder | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return one.untilUs > other.untilUs ? one : other;
 }

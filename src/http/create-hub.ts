@@ -46,7 +46,7 @@ import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
 
-/** How many idle keys of each role a snapshot still lists. */
+/** How many idle keys of each role are kept, so that a snapshot still lists them. */
 const IDLE_KEYS_MAX = 1024;
 
 /**
@@ -126,7 +126,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
 
-  // robots.txt is read for all callers. In the context of the first one, its options of `hub.with` would apply.
+  // A robots.txt is read for all callers. It is requested outside the context of the caller that needs it first, because
+  // the options that this caller has set by `hub.with` must not apply.
   const runInHubContext = AsyncLocalStorage.snapshot();
   const robots =
     crawlDelays &&

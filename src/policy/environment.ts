@@ -111,7 +111,7 @@ export function readEnvironment(environment: Environment, section: SectionName, 
   return { assignments, problems: list.problems };
 }
 
-/** A message for each variable that begins with DOCSTOKG_ and is not known: a misspelled limit has no effect. */
+/** A message for each variable that begins with DOCSTOKG_ and is not known: a misspelled variable has no effect. */
 export function unknownVariables(environment: Environment): readonly string[] {
   return Object.keys(environment)
     .filter(name => name.startsWith("DOCSTOKG_") && !VARIABLE_NAMES.includes(name))

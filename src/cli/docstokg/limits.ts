@@ -31,7 +31,7 @@ const show: Subcommand = {
     const host = typeof flags["host"] === "string" ? flags["host"] : undefined;
     await using connection = await openStoreConnection(flags, io);
     const wanted = host === undefined ? undefined : unitsNamed(host, (await policyInUse(connection, {})).policy);
-    // Asked only once: from then on the processes publish these keys.
+    // Asked only once: the processes publish these keys until many later orders have displaced the question in the log.
     if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
     return await showView(flags, io, {
       read: () => readProcesses(connection, wanted, io),

@@ -57,7 +57,7 @@ export async function openSqliteTelemetry(path: string): Promise<TelemetryFile> 
   const { DatabaseSync } = await import("node:sqlite");
   let db: DatabaseSync | undefined;
   try {
-    db = openReadOnly(DatabaseSync, path);
+    ({ db } = openReadOnly(DatabaseSync, path));
     const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
     if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it was not written by docstokg telemetry");
     return new SqliteTelemetry(path, db);
