@@ -264,13 +264,13 @@ class RequestAttempt
     return this.request.call.deadlineMs !== undefined || this.#unprocessedCount > 0;
   }
 
-  protected send(): void {
+  protected send(nowUs: number): void {
     const { options, origin, method, body, record } = this.request;
     const { path, headers } = this.#sent;
     const trace = record.creditedCall.trace?.attemptStarted({ attempt: record.creditedCall.tries, method, origin });
     const isResent = this.#unprocessedCount > 0;
     if (this.grant !== undefined)
-      this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace);
+      this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace, nowUs);
     const sent = {
       ...options,
       origin,
