@@ -128,8 +128,9 @@ export class FormerOwners {
   end(ending: Ending): readonly HostBreaker[] {
     return this.#reloads.flatMap(({ carried, endings }) => {
       endings.set(JSON.stringify(ending), ending);
-      const found = [...carried.values()].filter(each => each?.names.includes(ending.name));
-      return found.flatMap(each => each && ended(each.breaker, ending));
+      return [...carried.values()].flatMap(each =>
+        each?.names.includes(ending.name) ? ended(each.breaker, ending) : [],
+      );
     });
   }
 }
