@@ -152,10 +152,11 @@ export class Gate {
   /**
    * The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError, a
    * HubClosedError or the signal's reason.
+   * @param nowUs for a caller that has just read the clock. @default now
    */
-  enter(request: EntryRequest): Grant | Promise<Grant> {
+  enter(request: EntryRequest, nowUs = this.#time.monotonicUs()): Grant | Promise<Grant> {
     try {
-      return this.#enter(request);
+      return this.#enter(request, nowUs);
     } catch (error) {
       if (error instanceof RejectedError) this.#explainTo(error, request);
       throw error;
@@ -179,13 +180,12 @@ export class Gate {
     explainRejection(error, this.#explain(error.constraint, request, this.#roleBudgets.of(request)));
   }
 
-  #enter(request: EntryRequest): Grant | Promise<Grant> {
+  #enter(request: EntryRequest, nowUs: number): Grant | Promise<Grant> {
     this.#checkOpen();
     checkBounds(request);
     request.signal?.throwIfAborted();
     const roleBudget = this.#roleBudgets.of(request);
     const charge = roleBudget.chargeOf(request);
-    const nowUs = this.#time.monotonicUs();
     this.#peers?.retryStore(nowUs);
     const away = this.#peers?.away;
     if (away?.mode === "refuse" && !roleBudget.policy.isShadow && !this.#peers?.hasLeases(roleBudget, charge, nowUs))

@@ -56,6 +56,7 @@ export class AttemptLog {
     grant: AttemptGrant,
     isResent: boolean,
     trace: AttemptTrace | undefined,
+    dispatchedUs: number,
   ) {
     this.#trace = trace;
     this.#request = request;
@@ -66,7 +67,7 @@ export class AttemptLog {
     // that was credited when it was sent.
     this.#creditedCall = request.record.creditedCall;
     this.#number = this.#creditedCall.tries;
-    this.#dispatchedUs = time.monotonicUs();
+    this.#dispatchedUs = dispatchedUs;
   }
 
   /** The request is being written. */

@@ -70,6 +70,8 @@ export class Identities {
   readonly #byHost: ReadonlyMap<string, Identity>;
   readonly #byService: ReadonlyMap<string, Identity>;
   readonly #mailto: string | undefined;
+  /** Every host with an identity for one of its paths, without its port: few hosts, asked for each request. */
+  readonly #splitHosts: ReadonlySet<string>;
 
   constructor(
     byHost: ReadonlyMap<string, Identity>,
@@ -79,6 +81,7 @@ export class Identities {
     this.#byHost = byHost;
     this.#byService = byService;
     this.#mailto = mailto;
+    this.#splitHosts = new Set([...byHost].flatMap(([host, { path }]) => (path === "/" ? [] : withoutPort(host))));
   }
 
   get mailto(): string | undefined {
@@ -144,7 +147,7 @@ export class Identities {
 
   /** True when the identification of a host depends on the path. */
   dependsOnPath(name: string): boolean {
-    return (this.#ofName(name)?.path ?? "/") !== "/";
+    return this.#splitHosts.has(withoutPort(name)) && (this.#ofName(name)?.path ?? "/") !== "/";
   }
 
   /** True when the identification of a service depends on how the path of its member is written. */
