@@ -14,8 +14,8 @@ export interface Assignment {
   readonly where: string;
   /** The comment after the value in its YAML file, which names the source of the number and its date. */
   readonly note?: string | undefined;
-  /** True if a tier of the same entry lost its value because of this one, see `mergeLayers`. */
-  readonly replacesTier?: boolean | undefined;
+  /** True if a more specific value of a weaker layer is dropped because of this one, see `mergeLayers`. */
+  readonly replacesSpecific?: boolean | undefined;
 }
 
 /** The values of one source (file, object, environment or flags), and what is wrong with them. */

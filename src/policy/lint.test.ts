@@ -199,10 +199,13 @@ test("overrides without effect are reported: repeated values, paths that a host'
   assert.deepEqual(await found({ overrides: { rate } }, "partial-override"), [
     "--rate: hosts.web.archive.org does not change web.archive.org/cdx, web.archive.org/web/timemap (service:wayback-cdx)",
   ]);
-  const [masked = ""] = await found({ overrides: { breaker: ["defaults=fail_max:3"] } }, "dead-override");
+  assert.deepEqual(await found({ overrides: { breaker: ["defaults=fail_max:3"] } }, "dead-override"), []);
+  const five = { fail_max: 5 };
+  const roles = { metadata: five, landing: five, artifact: five };
+  const [masked = ""] = await found({ breakers: { defaults: { fail_max: 3, roles } } }, "dead-override");
   assert.match(
     masked,
-    /^--breaker: defaults\.fail_max has no effect on hosts: defaults\.roles\.<role>\.fail_max decides /,
+    /^policy\.breakers: defaults\.fail_max has no effect on hosts: defaults\.roles\.<role>\.fail_max decides /,
   );
   assert.deepEqual(await found({ overrides: { breaker: ["defaults:metadata=fail_max:3"] } }, "dead-override"), []);
   const breakers = { services: { nothing: { fail_max: 3 } } };

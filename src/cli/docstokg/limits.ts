@@ -1,3 +1,4 @@
+import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import { describeConstraint } from "../../errors.ts";
 import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
@@ -164,7 +165,7 @@ function usedText({ rate, unit = "requests", used, limit, isLearned }: KeySnapsh
 
 function limitedBy({ key, constraint, decidedBy }: ProcessKeyRow): string {
   if (constraint === undefined) return "";
-  const limit = constraint.owner === key ? constraint.limit : describeConstraint(constraint);
+  const limit = breakerReasonText(constraint.owner === key ? constraint.limit : describeConstraint(constraint));
   return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;
 }
 

@@ -139,7 +139,7 @@ function newProcessVerdict(route: PolicyFacts["route"]): WhyVerdict {
 }
 
 function limitText(constraint: Constraint): string {
-  const text = describeConstraint(constraint);
+  const text = breakerReasonText(describeConstraint(constraint));
   return constraint.kind === "window" ? `rate limit ${text} reached` : text;
 }
 
