@@ -93,6 +93,28 @@ test("of several runs the latest is reported, or the one with the given id or pr
   );
 });
 
+test("a run that has made no call, such as a retry with nothing to do, is reported only if no run has made one", async () => {
+  const folder = temporaryFolder("telemetry");
+  const idleRun = (run_id: string, ms: number) =>
+    [
+      at(ms, "run_started", { program: "docstokg retry", version: "1.2.3" }),
+      at(ms, "policy_loaded", {}),
+      at(ms, "store_away", { processes: 2, mode: "share", message: "no answer" }),
+      at(ms, "run_ended", {}),
+    ].map(event => ({ ...event, run_id }));
+  for (const [name, events, expected] of [
+    ["real", [...idleRun("idle-1", 0), ...small, ...idleRun("idle-2", 90_000)], RUN],
+    ["idle", [...idleRun("idle-1", 0), ...idleRun("idle-2", 90_000)], "idle-2"],
+  ] as const) {
+    writeRun(join(folder, `${name}.jsonl`), events);
+    const sink = await sqliteSink(join(folder, `${name}.db`));
+    for (const event of events) sink.take(event);
+    await sink.close?.();
+    for (const file of [`${name}.jsonl`, `${name}.db`])
+      assert.equal(JSON.parse((await report(join(folder, file), "--json")).stdout).runId, expected, file);
+  }
+});
+
 test("missing telemetry is an error that names what is missing", async () => {
   const folder = temporaryFolder("telemetry");
   const empty = await report(folder);

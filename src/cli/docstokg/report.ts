@@ -23,7 +23,10 @@ import { reportText, worksText } from "./report-text.ts";
 export const report: CommandModule = {
   configure: command => {
     command
-      .argument("[run]", "folder of a run, telemetry file, or run id (a prefix is enough); without it the latest run")
+      .argument(
+        "[run]",
+        "folder of a run, telemetry file, or run id (a prefix is enough); without it the latest that has made calls",
+      )
       .argument("[other]", "a second run: compare both, by host")
       .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
       .option(
@@ -132,11 +135,14 @@ function runNotFound(run: string, cause: unknown): unknown {
   return usageError(run, "no such file or folder, and no telemetry in the current folder to find a run with this id");
 }
 
-/** The run whose id is `wanted` or starts with it; the latest run if `wanted` is undefined. */
+/**
+ * The run whose id is `wanted` or starts with it. If `wanted` is undefined, the latest run that has made a call: a retry
+ * with nothing to do must not hide the run before it.
+ */
 function chosenRun(runs: readonly ListedRun[], wanted: string | undefined, path: string): ListedRun {
   const latest = runs.at(-1);
   if (latest === undefined) throw usageError(path, "contains no events");
-  if (wanted === undefined) return latest;
+  if (wanted === undefined) return runs.findLast(({ hasCalls }) => hasCalls) ?? latest;
   const exact = runs.find(({ runId }) => runId === wanted);
   const [first, second] = runs.filter(({ runId }) => runId.startsWith(wanted));
   if (exact !== undefined) return exact;

@@ -3,8 +3,9 @@ import { orderFor } from "../../harvest/resolvers/order.ts";
 import { type HarvestRun, openRun } from "../../harvest/run.ts";
 import { createHub } from "../../http/create-hub.ts";
 import type { Hub } from "../../http/hub.ts";
-import type { HubOptions, PolicyOptions } from "../../http/hub-options.ts";
+import type { HubListener, HubOptions, PolicyOptions } from "../../http/hub-options.ts";
 import { loadPolicy } from "../../policy/load.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import { Interrupts } from "../interrupts.ts";
@@ -19,7 +20,7 @@ import { filterOf } from "./query-flags.ts";
 import { RunCounts } from "./run-counts.ts";
 import type { RunPage } from "./run-page.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
-import { openTelemetrySession } from "./telemetry-session.ts";
+import { openMetrics, openTelemetrySession } from "./telemetry-session.ts";
 
 /** After an interrupt, requests in flight have this time to finish. The next run resumes incomplete files. */
 const DRAIN_MS = 1500;
@@ -81,52 +82,57 @@ export interface SessionOutcome {
 /** One run: opens hub, manifest, pipeline, telemetry and progress, lists and downloads the works, closes everything. */
 export async function runSession(session: SessionOptions): Promise<SessionOutcome> {
   const { settings, io, command, time = systemTime } = session;
-  // First, because nothing may be recorded if the port is in use.
+  // First, because nothing may be recorded if a port is in use.
   await using ownPage = await openPage(settings);
+  await using metrics = await openMetrics(settings);
   const page = session.page ?? ownPage;
   const counts = new RunCounts();
   const resolvers = usableResolvers(settings, io);
   using reloader = await PolicyReloader.open(session.flags, io);
   const { ratelimits } = await loadPolicy({ ...policySources(session.flags, io), ...session.hub?.policy });
-  const telemetrySession = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, io);
+  const hub = await openHub(session, counts.listener);
+  let telemetry: Telemetry | undefined;
   try {
-    const listeners = telemetrySession === undefined ? [] : [telemetrySession.telemetry.listener];
-    const hub = await openHub(session, [counts.listener, ...listeners]);
-    telemetrySession?.telemetry.watch(hub);
-    try {
-      const run = await openRun({
-        ...settings,
-        hub,
-        time,
-        command,
-        resolvers,
-        joinedRun: session.joinedRun,
-        sharedSettings: session.sharedSettings,
-        limits: ratelimits.resolved,
-        filter: filterOf(session.flags),
-        order: work => orderFor(work, resolvers),
-        onSettled: (_, state, reason, bytes) => counts.countSettled(state, reason, bytes),
-        onDeferred: () => {
-          counts.deferred += 1;
-        },
-      });
-      limitYoungHeap();
-      return await download(session, { hub, run, counts, reloader, page });
-    } finally {
-      await hub.destroy();
+    const run = await openRun({
+      ...settings,
+      hub,
+      time,
+      command,
+      resolvers,
+      joinedRun: session.joinedRun,
+      sharedSettings: session.sharedSettings,
+      limits: ratelimits.resolved,
+      filter: filterOf(session.flags),
+      order: work => orderFor(work, resolvers),
+      onSettled: (_, state, reason, bytes) => counts.countSettled(state, reason, bytes),
+      onDeferred: () => {
+        counts.deferred += 1;
+      },
+    });
+    // After `openRun`, because a run that it refuses must not be recorded. No request was sent before.
+    telemetry = await openTelemetrySession(settings, `docstokg ${command.split(" ")[0]}`, metrics, io);
+    if (telemetry !== undefined) {
+      hub.listen(telemetry.listener);
+      telemetry.watch(hub);
     }
+    limitYoungHeap();
+    return await download(session, { hub, run, counts, reloader, page });
   } finally {
-    await telemetrySession?.close();
+    try {
+      await hub.destroy();
+    } finally {
+      await telemetry?.close();
+    }
   }
 }
 
-function openHub({ settings, flags, io, hub }: SessionOptions, listeners: HubOptions["telemetry"] = []): Promise<Hub> {
+function openHub({ settings, flags, io, hub }: SessionOptions, listener: HubListener): Promise<Hub> {
   return createHub({
     ...policySources(flags, io),
     policy: hub?.policy,
     mailto: settings.mailto,
     cache: settings.cache,
-    telemetry: [...listeners, ...(hub?.telemetry ?? [])],
+    telemetry: [listener, ...(hub?.telemetry ?? [])],
     network: {
       proxy: "env",
       allowPrivate: settings.allowPrivate,

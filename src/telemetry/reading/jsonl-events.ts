@@ -28,19 +28,25 @@ export async function* jsonlEvents(
 }
 
 /** jsonlSink writes the envelope first, so listing runs does not need to parse the whole line. */
-const ENVELOPE = /^\{"ts":(\d{1,15}(?:\.\d+)?),"event_type":"[^"\\]*","run_id":"([^"\\]*)"/;
+const ENVELOPE = /^\{"ts":(\d{1,15}(?:\.\d+)?),"event_type":"([^"\\]*)","run_id":"([^"\\]*)"/;
 
-/** The run and the time of each event. Lines that are not events are skipped. */
-export async function* jsonlEnvelopes(file: string): AsyncGenerator<{ readonly runId: string; readonly ts: number }> {
+export interface EventEnvelope {
+  readonly runId: string;
+  readonly ts: number;
+  readonly type: string;
+}
+
+/** The run, the time and the type of each event. Lines that are not events are skipped. */
+export async function* jsonlEnvelopes(file: string): AsyncGenerator<EventEnvelope> {
   const skipped = new SkippedEventCounter();
   for await (const line of allLinesOf(file, skipped)) {
-    const [, ts, runId] = ENVELOPE.exec(line) ?? [];
-    if (ts !== undefined && runId !== undefined) {
-      yield { runId, ts: Number(ts) };
+    const [, ts, type, runId] = ENVELOPE.exec(line) ?? [];
+    if (ts !== undefined && type !== undefined && runId !== undefined) {
+      yield { runId, ts: Number(ts), type };
       continue;
     }
     const event = eventOf(line, skipped, undefined);
-    if (event !== undefined) yield { runId: event.run_id, ts: event.ts };
+    if (event !== undefined) yield { runId: event.run_id, ts: event.ts, type: event.event_type };
   }
 }
 

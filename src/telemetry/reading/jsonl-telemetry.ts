@@ -1,4 +1,5 @@
 import type { TelemetryEvent } from "../events.ts";
+import { CALL_EVENTS } from "./call-events.ts";
 import { jsonlEnvelopes, jsonlEvents } from "./jsonl-events.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 import type { ListedRun, TelemetryFile } from "./telemetry-file.ts";
@@ -14,13 +15,14 @@ export class JsonlTelemetry implements TelemetryFile {
 
   async runs(): Promise<readonly ListedRun[]> {
     const runs = new Map<string, ListedRun>();
-    for await (const { runId, ts } of jsonlEnvelopes(this.path)) {
-      const { firstMs = ts, lastMs = ts, events = 0 } = runs.get(runId) ?? {};
+    for await (const { runId, ts, type } of jsonlEnvelopes(this.path)) {
+      const { firstMs = ts, lastMs = ts, events = 0, hasCalls = false } = runs.get(runId) ?? {};
       runs.set(runId, {
         runId,
         firstMs: Math.min(firstMs, ts),
         lastMs: Math.max(lastMs, ts),
         events: events + 1,
+        hasCalls: hasCalls || CALL_EVENTS.has(type),
       });
     }
     return [...runs.values()].sort((a, b) => a.firstMs - b.firstMs);

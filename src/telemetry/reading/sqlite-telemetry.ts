@@ -3,6 +3,7 @@ import { ConfigError, messageOf } from "../../errors.ts";
 import { openReadOnly } from "../../stores/sqlite/open-read-only.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { TELEMETRY_FORMAT } from "../sqlite-tables.ts";
+import { CALL_EVENTS } from "./call-events.ts";
 import { SkippedEventCounter } from "./skipped-events.ts";
 import { eventsOf, eventTablesOf } from "./sqlite-events.ts";
 import type { ListedRun, TelemetryFile } from "./telemetry-file.ts";
@@ -22,14 +23,18 @@ class SqliteTelemetry implements TelemetryFile {
     try {
       const tables = eventTablesOf(this.#db);
       if (tables.length === 0) return [];
-      const all = tables.map(table => `SELECT run_id, ts FROM ${table}`).join(" UNION ALL ");
+      const callEvents = [...CALL_EVENTS].map(type => `'${type}'`).join(", ");
+      const all = tables
+        .map(table => `SELECT run_id, ts, event_type IN (${callEvents}) AS is_call FROM ${table}`)
+        .join(" UNION ALL ");
       const rows = this.#db
         .prepare(
-          `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events
+          `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events,
+             max(is_call) AS hasCalls
            FROM (${all}) GROUP BY run_id ORDER BY firstMs`,
         )
         .all();
-      return rows as unknown as ListedRun[];
+      return rows.map(row => ({ ...row, hasCalls: row["hasCalls"] === 1 }) as unknown as ListedRun);
     } catch (cause) {
       throw unreadable(this.path, cause);
     }

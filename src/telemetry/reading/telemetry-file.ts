@@ -20,6 +20,8 @@ export interface ListedRun {
   readonly lastMs: number;
   /** Number of its events, including types that this version does not know. */
   readonly events: number;
+  /** Whether the run has made a call. False for a run that found nothing to do. */
+  readonly hasCalls: boolean;
 }
 
 /** A telemetry file that `jsonlSink` or `sqliteSink` has written. */
