@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { workOf } from "../../src/harvest/identifiers/identifiers.ts";
@@ -13,6 +14,8 @@ import { temporaryFolder } from "./kit.ts";
 
 const run = promisify(execFile);
 const asUser = process.getuid?.() === 0 ? false : "only root can run a program as another user";
+
+const SOURCES = JSON.stringify(new URL("../../src/", import.meta.url).href);
 
 /** A folder that another user may read and not write, with a manifest of one work and telemetry. */
 async function readableFolder() {
@@ -37,10 +40,9 @@ async function readableFolder() {
 async function asReader(folder: string, commands: readonly (readonly string[])[]) {
   const other = await readableFolder();
   await other.manifest.close();
-  const sources = JSON.stringify(new URL("../../src/cli/", import.meta.url).href);
   const script = `
-    const { docstokg } = await import(${sources} + "docstokg.ts");
-    const { runProgram } = await import(${sources} + "program.ts");
+    const { docstokg } = await import(${SOURCES} + "cli/docstokg.ts");
+    const { runProgram } = await import(${SOURCES} + "cli/program.ts");
     const runAll = async folder => {
       const results = [];
       for (const command of ${JSON.stringify(commands)}) {
@@ -135,4 +137,50 @@ test("a user who may only read the folder sees whether a run uses the manifest",
   assert.equal(await stateOf(), "running");
   lock?.release();
   await manifest.close();
+});
+
+test("a user who may only read the folder of a run sees what is written after its first read", {
+  skip: asUser,
+}, async t => {
+  const { folder, manifest } = await readableFolder();
+  await manifest.close();
+  const script = `
+    const { once } = await import("node:events");
+    const { readManifest } = await import(${SOURCES} + "harvest/manifest/manifest.ts");
+    const { openTelemetryFile } = await import(${SOURCES} + "telemetry/reading/telemetry-file.ts");
+    const { systemTime } = await import(${SOURCES} + "time/system-time.ts");
+    process.setgid(65534);
+    process.setuid(65534);
+    const folder = ${JSON.stringify(folder)};
+    const manifest = await readManifest(folder + "/manifest.sqlite", systemTime);
+    const telemetry = await openTelemetryFile(folder);
+    const print = async () => {
+      const { works } = await manifest.reports.report();
+      const pages = [];
+      for await (const { table, rows } of manifest.tables.read()) if (table === "works") pages.push(rows.length);
+      const runs = await telemetry.runs();
+      const programs = [];
+      for (const { runId } of runs) for await (const event of telemetry.events(runId)) programs.push(event.program);
+      console.log(JSON.stringify([works.total, pages, programs.filter(program => program !== undefined)]));
+    };
+    await print();
+    await once(process.stdin, "data");
+    await print();
+    process.exit();`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  t.after(() => child.kill());
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  assert.deepEqual(JSON.parse((await lines.next()).value), [1, [1], ["test"]]);
+  const later = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+  const id = await later.beginRun("run");
+  await later.works.add(id, [workOf({ doi: "10.1000/b" })], { isPresent: () => true });
+  const telemetry = await openRunTelemetry(folder, { program: "later", format: "sqlite", runId: "two" });
+  await telemetry.telemetry.flush();
+  for (const name of await readdir(folder)) await chmod(join(folder, name), 0o644);
+  child.stdin.write("\n");
+  assert.deepEqual(JSON.parse((await lines.next()).value), [2, [2], ["test", "later"]]);
+  await telemetry.close();
+  await later.close();
 });

@@ -98,7 +98,7 @@ test("a run that has made no call, such as a retry with nothing to do, is report
   const idleRun = (run_id: string, ms: number) =>
     [
       at(ms, "run_started", { program: "docstokg retry", version: "1.2.3" }),
-      at(ms, "policy_loaded", {}),
+      at(ms, "policy_loaded", { config_hash: "abc" }),
       at(ms, "store_away", { processes: 2, mode: "share", message: "no answer" }),
       at(ms, "run_ended", {}),
     ].map(event => ({ ...event, run_id }));

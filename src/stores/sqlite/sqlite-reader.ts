@@ -1,14 +1,13 @@
-import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import { pause } from "../../time/pause.ts";
 import type { Time } from "../../time/time.ts";
 import { recordAt, recordsAt } from "../records.ts";
 import type { RecordReader, StoreRecord } from "../store.ts";
-import { identityOf, inTransaction, versionOf } from "./database-file.ts";
+import { inTransaction, versionOf } from "./database-file.ts";
 import { machineBootId } from "./machine-boot.ts";
 import type { MachineInstant } from "./machine-instant.ts";
-import { openReadOnly } from "./open-read-only.ts";
+import { ReadOnlyFile } from "./read-only-file.ts";
 import { STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isUnusablePath } from "./sqlite-errors.ts";
 import { SqliteRecords } from "./sqlite-records.ts";
@@ -16,13 +15,6 @@ import { SqliteRecords } from "./sqlite-records.ts";
 /** How long a read is repeated while the file is locked: a writer locks readers out only while it opens or closes the file. */
 const TIMEOUT_MS = 500;
 const PAUSE = { baseMs: 1, capMs: 20 };
-
-interface OpenFile {
-  readonly db: DatabaseSync;
-  readonly records: SqliteRecords;
-  readonly identity: bigint | undefined;
-  readonly isImmutable: boolean;
-}
 
 /**
  * Reads the records of a store file that other processes write. The file is opened read-only: it is neither created nor
@@ -33,11 +25,19 @@ export class SqliteReader implements RecordReader {
   readonly #path: string;
   readonly #time: Time;
   readonly #boot = machineBootId();
-  #file: OpenFile | undefined;
+  readonly #file: ReadOnlyFile<SqliteRecords>;
 
   constructor(path: string, time: Time) {
     this.#path = path;
     this.#time = time;
+    this.#file = new ReadOnlyFile(path, db => {
+      const version = inTransaction(db, "BEGIN", () => versionOf(db, STORE_FORMAT));
+      if (version < STORE_FORMAT.migrations.length)
+        throw new StoreError(
+          `${path} was written by an older version of docstokg; the first process of this version that shares it will migrate it`,
+        );
+      return new SqliteRecords(db);
+    });
   }
 
   read<Value>(name: string): Promise<StoreRecord<Value>> {
@@ -49,45 +49,22 @@ export class SqliteReader implements RecordReader {
   }
 
   close(): void {
-    this.#file?.db.close();
-    this.#file = undefined;
+    this.#file.close();
   }
 
   async #reading<Value>(run: (records: SqliteRecords, now: MachineInstant) => Value): Promise<Value> {
     const deadlineUs = this.#time.monotonicUs() + TIMEOUT_MS * 1000;
-    const { DatabaseSync: Database } = await import("node:sqlite");
     for (let attempt = 1; ; attempt += 1) {
       try {
-        // Nothing is awaited between opening and reading: another read might open or close the file in between.
-        const { records } = this.#open(Database);
+        using connection = this.#file.connect();
         const now = { boot: this.#boot, machineUs: this.#time.machineUs(), wallMs: this.#time.wallMs() };
-        return run(records, now);
+        return run(connection.content, now);
       } catch (error) {
         this.close();
         if (error instanceof StoreError) throw error;
         if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw this.#unreadable(error);
       }
       await pause(this.#time, backoffMs(PAUSE, attempt, 0, 1));
-    }
-  }
-
-  /** Opens the file again if the path names another file now, or if the connection cannot see what is written. */
-  #open(Database: typeof DatabaseSync): OpenFile {
-    const identity = identityOf(this.#path);
-    if (this.#file?.isImmutable === false && this.#file.identity === identity) return this.#file;
-    this.close();
-    const { db, isImmutable } = openReadOnly(Database, this.#path);
-    try {
-      const version = inTransaction(db, "BEGIN", () => versionOf(db, STORE_FORMAT));
-      if (version < STORE_FORMAT.migrations.length)
-        throw new StoreError(
-          `${this.#path} was written by an older version of docstokg; the first process of this version that shares it will migrate it`,
-        );
-      this.#file = { db, records: new SqliteRecords(db), identity, isImmutable };
-      return this.#file;
-    } catch (error) {
-      db.close();
-      throw error;
     }
   }
 

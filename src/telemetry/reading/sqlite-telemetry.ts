@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { ConfigError, messageOf } from "../../errors.ts";
-import { openReadOnly } from "../../stores/sqlite/open-read-only.ts";
+import { ReadOnlyFile } from "../../stores/sqlite/read-only-file.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { CALL_EVENTS } from "./call-events.ts";
@@ -12,22 +12,37 @@ import type { ListedRun, TelemetryFile } from "./telemetry-file.ts";
 class SqliteTelemetry implements TelemetryFile {
   readonly path: string;
   skipped = new SkippedEventCounter();
-  readonly #db: DatabaseSync;
+  readonly #file: ReadOnlyFile<DatabaseSync>;
 
-  constructor(path: string, db: DatabaseSync) {
+  constructor(path: string) {
     this.path = path;
-    this.#db = db;
+    this.#file = new ReadOnlyFile(path, db => {
+      const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
+      if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it was not written by docstokg telemetry");
+      return db;
+    });
+  }
+
+  /** Throws a ConfigError when the file is not a telemetry database. */
+  check(): void {
+    try {
+      this.#file.connect()[Symbol.dispose]();
+    } catch (cause) {
+      throw unreadable(this.path, cause);
+    }
   }
 
   async runs(): Promise<readonly ListedRun[]> {
     try {
-      const tables = eventTablesOf(this.#db);
+      using connection = this.#file.connect();
+      const db = connection.content;
+      const tables = eventTablesOf(db);
       if (tables.length === 0) return [];
       const callEvents = [...CALL_EVENTS].map(type => `'${type}'`).join(", ");
       const all = tables
         .map(table => `SELECT run_id, ts, event_type IN (${callEvents}) AS is_call FROM ${table}`)
         .join(" UNION ALL ");
-      const rows = this.#db
+      const rows = db
         .prepare(
           `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events,
              max(is_call) AS hasCalls
@@ -43,14 +58,15 @@ class SqliteTelemetry implements TelemetryFile {
   async *events(runId: string): AsyncGenerator<TelemetryEvent> {
     this.skipped = new SkippedEventCounter();
     try {
-      yield* eventsOf(this.#db, runId, this.skipped);
+      using connection = this.#file.connect();
+      yield* eventsOf(connection.content, runId, this.skipped);
     } catch (cause) {
       throw unreadable(this.path, cause);
     }
   }
 
   close(): void {
-    this.#db.close();
+    this.#file.close();
   }
 }
 
@@ -59,17 +75,9 @@ class SqliteTelemetry implements TelemetryFile {
  * ConfigError when it is damaged.
  */
 export async function openSqliteTelemetry(path: string): Promise<TelemetryFile> {
-  const { DatabaseSync } = await import("node:sqlite");
-  let db: DatabaseSync | undefined;
-  try {
-    ({ db } = openReadOnly(DatabaseSync, path));
-    const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
-    if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it was not written by docstokg telemetry");
-    return new SqliteTelemetry(path, db);
-  } catch (cause) {
-    db?.close();
-    throw unreadable(path, cause);
-  }
+  const telemetry = new SqliteTelemetry(path);
+  telemetry.check();
+  return telemetry;
 }
 
 /** The file belongs to another program, is damaged, or has values that no sink has written. */

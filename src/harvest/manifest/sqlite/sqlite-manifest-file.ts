@@ -16,7 +16,7 @@ import {
   openFile,
   versionOf,
 } from "../../../stores/sqlite/database-file.ts";
-import { openReadOnly } from "../../../stores/sqlite/open-read-only.ts";
+import { type ReadConnection, ReadOnlyFile } from "../../../stores/sqlite/read-only-file.ts";
 import { isBusy, isDamage, isReadFailure } from "../../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
@@ -176,44 +176,70 @@ const BUSY_TIMEOUT_MS = 2000;
 /** Each look-up of a file by its hash reads another page of the table. The default of 2 MiB holds few of them. */
 const PAGE_CACHE_KIB = 16 * 1024;
 
+/** The connection of a manifest, and those of its reads. */
+export interface OpenManifestFile {
+  readonly db: DatabaseSync;
+  /** To be called for each read: it sees all changes, also those that `db` of a reader does not see. */
+  connect(): Promise<ReadConnection<DatabaseSync>>;
+  close(): void;
+}
+
 /** Opens or creates the manifest. Rejects with a ConfigError and leaves the file unchanged if it is not a manifest. */
-export function openManifestFile(path: string, time: Time): Promise<DatabaseSync> {
-  return openWhenUnlocked(path, time, Database => {
+export async function openManifestFile(path: string, time: Time): Promise<OpenManifestFile> {
+  const db = await openWhenUnlocked(path, time, () => {
+    // Loaded only here, because some supported versions of Node print a warning that it is experimental.
+    const { DatabaseSync: Database } = process.getBuiltinModule("node:sqlite");
     makeFolder(dirname(path));
-    const { db } = openFile(Database, path, ensureFile(path), MANIFEST_FORMAT);
-    return configured(db);
+    const { db: opened } = openFile(Database, path, ensureFile(path), MANIFEST_FORMAT);
+    try {
+      configure(opened);
+      return opened;
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
   });
+  const connect = async () => ({ content: db, [Symbol.dispose]: () => undefined });
+  return { db, connect, close: () => db.close() };
 }
 
 /** Opens an existing manifest for reading. Its user need not be able to write the file, unless its format is older. */
-export async function readManifestFile(path: string, time: Time): Promise<DatabaseSync> {
-  const db = await openWhenUnlocked(path, time, Database => {
-    const { db: opened } = openReadOnly(Database, path);
-    try {
-      const version = inTransaction(opened, "BEGIN", () => versionOf(opened, MANIFEST_FORMAT));
-      if (version === MANIFEST_FORMAT.migrations.length) return configured(opened);
-    } catch (error) {
-      if (opened.isOpen) opened.close();
-      throw error;
-    }
-    opened.close();
-    return undefined;
+export async function readManifestFile(path: string, time: Time): Promise<OpenManifestFile> {
+  const file = new ReadOnlyFile(path, db => {
+    const version = inTransaction(db, "BEGIN", () => versionOf(db, MANIFEST_FORMAT));
+    if (version < MANIFEST_FORMAT.migrations.length) throw new OlderFormatError("the format of the manifest is older");
+    configure(db);
+    return db;
   });
-  return db ?? openManifestFile(path, time);
+  const first = await openWhenUnlocked(path, time, () => connectUnlessOlder(file));
+  if (first === undefined) return openManifestFile(path, time);
+  return {
+    db: first.content,
+    connect: () => openWhenUnlocked(path, time, () => file.connect()),
+    close: () => {
+      first[Symbol.dispose]();
+      file.close();
+    },
+  };
+}
+
+class OlderFormatError extends Error {}
+
+function connectUnlessOlder<Content>(file: ReadOnlyFile<Content>): ReadConnection<Content> | undefined {
+  try {
+    return file.connect();
+  } catch (error) {
+    if (error instanceof OlderFormatError) return undefined;
+    throw error;
+  }
 }
 
 /** Waits while another process has locked the file. */
-async function openWhenUnlocked<Opened>(
-  path: string,
-  time: Time,
-  open: (Database: typeof DatabaseSync) => Opened,
-): Promise<Opened> {
+async function openWhenUnlocked<Opened>(path: string, time: Time, open: () => Opened): Promise<Opened> {
   const deadlineUs = time.monotonicUs() + OPEN_TIMEOUT_MS * 1000;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      // Loaded only here, because some supported versions of Node print a warning that it is experimental.
-      const { DatabaseSync: Database } = await import("node:sqlite");
-      return open(Database);
+      return open();
     } catch (error) {
       if (!isBusy(error) || time.monotonicUs() >= deadlineUs) throw cannotOpen(path, error);
     }
@@ -221,17 +247,11 @@ async function openWhenUnlocked<Opened>(
   }
 }
 
-function configured(db: DatabaseSync): DatabaseSync {
-  try {
-    // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
-    db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
-      PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
-    checkTables(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+function configure(db: DatabaseSync): void {
+  // `openFile` turns flushing off for stores; a power failure must not lose what the manifest records.
+  db.exec(`PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS};
+    PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+  checkTables(db);
 }
 
 /** A file of this format without all its tables, such as one that another program has repaired. */
@@ -249,11 +269,11 @@ function checkTables(db: DatabaseSync): void {
 }
 
 /** Prepares the statements of a manifest; if that fails, because a table lacks a column, the file is closed. */
-export function withStatements<Manifest>(path: string, db: DatabaseSync, prepare: () => Manifest): Manifest {
+export function withStatements<Manifest>(path: string, file: OpenManifestFile, prepare: () => Manifest): Manifest {
   try {
     return prepare();
   } catch (error) {
-    db.close();
+    file.close();
     const isOther = isBusy(error) || isDamage(error);
     throw cannotOpen(path, isOther ? error : new IncompleteManifestError(messageOf(error), { cause: error }));
   }

@@ -13,6 +13,7 @@ import {
   isManifestLocked,
   lockManifest,
   manifestError,
+  type OpenManifestFile,
   openManifestFile,
   readManifestFile,
   withStatements,
@@ -33,6 +34,7 @@ export class SqliteManifest implements Manifest {
   readonly reports: SqliteReports;
   readonly robots: SqliteRobots;
   readonly tables: SqliteManifestTables;
+  readonly #file: OpenManifestFile;
   readonly #time: Time;
   /** Absolute: the program may change its working directory later. */
   readonly #path: string;
@@ -51,19 +53,24 @@ export class SqliteManifest implements Manifest {
 
   /** Rejects with a ConfigError if the file is not a manifest; the file is not changed. */
   static async open(path: string, time: Time): Promise<SqliteManifest> {
-    const db = await openManifestFile(path, time);
-    return withStatements(path, db, () => new SqliteManifest(path, db, time, false));
+    const file = await openManifestFile(path, time);
+    return withStatements(path, file, () => new SqliteManifest(path, file, time, false));
   }
 
-  /** Like `open`, for a command that only reads: its user need not be able to write the file. */
+  /**
+   * Like `open`, for a command that only reads: its user need not be able to write the file. Only `reports` and `tables`
+   * see what is written later.
+   */
   static async read(path: string, time: Time): Promise<SqliteManifest> {
-    const db = await readManifestFile(path, time);
-    return withStatements(path, db, () => new SqliteManifest(path, db, time, true));
+    const file = await readManifestFile(path, time);
+    return withStatements(path, file, () => new SqliteManifest(path, file, time, true));
   }
 
-  private constructor(path: string, db: DatabaseSync, time: Time, isReader: boolean) {
+  private constructor(path: string, file: OpenManifestFile, time: Time, isReader: boolean) {
+    const { db } = file;
     this.name = path;
     this.db = db;
+    this.#file = file;
     this.#time = time;
     this.#path = resolve(path);
     this.#identity = identityOf(this.#path);
@@ -71,9 +78,9 @@ export class SqliteManifest implements Manifest {
     this.files = new SqliteFiles(db, this.name, time);
     this.works = new SqliteWorks(db, time, (work, { run, attempt }) => this.#addAttempt(run, work, attempt));
     this.queue = new SqliteQueue(db, time);
-    this.reports = new SqliteReports(db);
+    this.reports = new SqliteReports(file);
     this.robots = new SqliteRobots(db, time);
-    this.tables = new SqliteManifestTables(db);
+    this.tables = new SqliteManifestTables(file);
     this.#attempt = db.prepare(
       `INSERT INTO attempts (work, run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -263,6 +270,6 @@ export class SqliteManifest implements Manifest {
   }
 
   async close(): Promise<void> {
-    if (this.db.isOpen) this.db.close();
+    if (this.db.isOpen) this.#file.close();
   }
 }

@@ -1,4 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
 import {
   attemptLine,
   type FailedWork,
@@ -26,20 +25,22 @@ import {
   workloadOfRow,
 } from "../manifest-reports.ts";
 import type { ManifestWorker } from "../manifest-workers.ts";
+import type { OpenManifestFile } from "./sqlite-manifest-file.ts";
 
 const FILES_OF_WORK = `SELECT path, role, sha256, bytes, media_type, flag FROM work_files JOIN files USING (sha256)
   WHERE work = ? ORDER BY role, path`;
 
 /** Reads reports from the tables of a manifest file. */
 export class SqliteReports implements ManifestReports {
-  readonly #db: DatabaseSync;
+  readonly #file: Pick<OpenManifestFile, "connect">;
 
-  constructor(db: DatabaseSync) {
-    this.#db = db;
+  constructor(file: Pick<OpenManifestFile, "connect">) {
+    this.#file = file;
   }
 
   async report(run?: number): Promise<ManifestReport> {
-    const db = this.#db;
+    using connection = await this.#file.connect();
+    const db = connection.content;
     const only = run ?? null;
     return reportOfRows({
       counts: db
@@ -74,7 +75,8 @@ export class SqliteReports implements ManifestReports {
   }
 
   async storedFiles(): Promise<readonly StoredFileRow[]> {
-    return this.#db
+    using connection = await this.#file.connect();
+    return connection.content
       .prepare(
         `SELECT path, min(role) AS role, files.sha256, bytes, count(*) AS works FROM files JOIN work_files USING (sha256)
          JOIN works ON works.id = work WHERE state = 'done' GROUP BY files.sha256 ORDER BY path`,
@@ -84,30 +86,36 @@ export class SqliteReports implements ManifestReports {
   }
 
   async resolverCounts(): Promise<readonly ResolverCount[]> {
-    return this.#db.prepare(RESOLVER_COUNTS).all().map(resolverCountOfRow);
+    using connection = await this.#file.connect();
+    return connection.content.prepare(RESOLVER_COUNTS).all().map(resolverCountOfRow);
   }
 
   async workloads(): Promise<readonly ResolverWorkload[]> {
-    return this.#db.prepare(WORKLOADS).all().map(workloadOfRow);
+    using connection = await this.#file.connect();
+    return connection.content.prepare(WORKLOADS).all().map(workloadOfRow);
   }
 
   async fileKinds(): Promise<readonly FileKindCount[]> {
-    return this.#db.prepare(FILE_KINDS).all().map(fileKindOfRow);
+    using connection = await this.#file.connect();
+    return connection.content.prepare(FILE_KINDS).all().map(fileKindOfRow);
   }
 
   async failedWorks(limit: number): Promise<readonly FailedWork[]> {
-    return this.#db
+    using connection = await this.#file.connect();
+    return connection.content
       .prepare("SELECT key, reason, message FROM works WHERE state = 'failed' ORDER BY ended_ms DESC, id LIMIT ?")
       .all(limit)
       .map(failedWorkOfRow);
   }
 
   async *attemptLines(): AsyncIterable<string> {
-    const attempts = this.#db.prepare(
+    using connection = await this.#file.connect();
+    const db = connection.content;
+    const attempts = db.prepare(
       `SELECT run, step, resolver, url, status, reason, message, bytes, sha256, elapsed_ms, ended_ms FROM attempts
        WHERE work = ? ORDER BY id`,
     );
-    const works = this.#db.prepare(
+    const works = db.prepare(
       `SELECT works.id, key, ids, title, year, run, state, reason, message, url, resolver, licence, version,
          works.added_ms, ended_ms, works.sha256, files.path, files.bytes, files.media_type, files.flag, metadata,
          merged_into
@@ -117,20 +125,26 @@ export class SqliteReports implements ManifestReports {
   }
 
   async *workRecords(): AsyncIterable<WorkRecord> {
-    const files = this.#db.prepare(FILES_OF_WORK);
-    const works = this.#db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE merged_into IS NULL ORDER BY id`);
+    using connection = await this.#file.connect();
+    const db = connection.content;
+    const files = db.prepare(FILES_OF_WORK);
+    const works = db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE merged_into IS NULL ORDER BY id`);
     for (const row of works.iterate()) yield recordOfRow(row, files.all(Number(row["id"])));
   }
 
   async workRecord(id: number): Promise<WorkRecord> {
-    const row = this.#db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE id = ?`).get(id) ?? {};
-    return recordOfRow(row, this.#db.prepare(FILES_OF_WORK).all(id));
+    using connection = await this.#file.connect();
+    const db = connection.content;
+    const row = db.prepare(`SELECT ${RECORD_COLUMNS} FROM works WHERE id = ?`).get(id) ?? {};
+    return recordOfRow(row, db.prepare(FILES_OF_WORK).all(id));
   }
 
   async workHistory(key: string): Promise<WorkHistory | undefined> {
-    const work = this.#db.prepare(`SELECT ${HISTORY_WORK} FROM works WHERE key = ?`).get(key);
+    using connection = await this.#file.connect();
+    const db = connection.content;
+    const work = db.prepare(`SELECT ${HISTORY_WORK} FROM works WHERE key = ?`).get(key);
     if (work === undefined) return undefined;
-    const attempts = this.#db.prepare(`SELECT ${HISTORY_ATTEMPTS} FROM attempts WHERE work = ? ORDER BY id`);
+    const attempts = db.prepare(`SELECT ${HISTORY_ATTEMPTS} FROM attempts WHERE work = ? ORDER BY id`);
     return historyOfRows(work, attempts.all(Number(work["id"])));
   }
 

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { SQLOutputValue } from "node:sqlite";
 import {
   type ManifestTables,
   ROWS_PER_PAGE,
@@ -7,21 +7,24 @@ import {
   type TablePage,
   type TableRow,
 } from "../manifest-tables.ts";
+import type { OpenManifestFile } from "./sqlite-manifest-file.ts";
 
 /** Reads and writes all rows of a manifest file. */
 export class SqliteManifestTables implements ManifestTables {
-  readonly #db: DatabaseSync;
+  readonly #file: OpenManifestFile;
 
-  constructor(db: DatabaseSync) {
-    this.#db = db;
+  constructor(file: OpenManifestFile) {
+    this.#file = file;
   }
 
   async *read(): AsyncIterable<TablePage> {
-    this.#db.exec("BEGIN");
+    using connection = await this.#file.connect();
+    const db = connection.content;
+    db.exec("BEGIN");
     try {
       for (const table of TABLE_NAMES) {
         let rows: TableRow[] = [];
-        for (const row of this.#db.prepare(`SELECT ${TABLES[table].join(", ")} FROM ${table}`).iterate()) {
+        for (const row of db.prepare(`SELECT ${TABLES[table].join(", ")} FROM ${table}`).iterate()) {
           rows.push(tableRow(row));
           if (rows.length < ROWS_PER_PAGE) continue;
           yield { table, rows };
@@ -30,23 +33,24 @@ export class SqliteManifestTables implements ManifestTables {
         if (rows.length > 0) yield { table, rows };
       }
     } finally {
-      this.#db.exec("ROLLBACK");
+      db.exec("ROLLBACK");
     }
   }
 
   async write(pages: AsyncIterable<TablePage>): Promise<void> {
-    this.#db.exec("BEGIN IMMEDIATE; PRAGMA defer_foreign_keys = ON");
+    const { db } = this.#file;
+    db.exec("BEGIN IMMEDIATE; PRAGMA defer_foreign_keys = ON");
     try {
       for await (const { table, rows } of pages) {
         const columns: readonly string[] = TABLES[table];
-        const insert = this.#db.prepare(
+        const insert = db.prepare(
           `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
         );
         for (const row of rows) insert.run(...columns.map(column => row[column] ?? null));
       }
-      this.#db.exec("COMMIT");
+      db.exec("COMMIT");
     } finally {
-      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      if (db.isTransaction) db.exec("ROLLBACK");
     }
   }
 }
