@@ -25,11 +25,20 @@ export function writeProblem(file: string): string | undefined {
     const found = statSync(folder, { throwIfNoEntry: false });
     if (found === undefined) return `cannot write ${path}: folder not found: ${folder}`;
     if (!found.isDirectory()) return `cannot write ${path}: ${folder} is not a folder`;
-    accessSync(folder, constants.W_OK);
+  } catch (error) {
+    return `cannot write ${path} (${(error as NodeJS.ErrnoException).code})`;
+  }
+  const problem = folderProblem(folder);
+  return problem === undefined ? undefined : `cannot write ${path}: ${problem}`;
+}
+
+/** Why no file can be created in this folder; undefined if one can. */
+export function folderProblem(folder: string): string | undefined {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return `cannot write ${path}: no permission to write in ${folder} (${code})`;
+    return `no permission to write in ${folder} (${(error as NodeJS.ErrnoException).code})`;
   }
 }
 

@@ -1,4 +1,5 @@
 import { quote } from "../core/text/quote.ts";
+import { amountsProblem } from "../limiter/charge.ts";
 import { ROLES } from "../policy/roles.ts";
 import { CALL_KEYS, type CallOptions } from "./call-options.ts";
 
@@ -7,6 +8,8 @@ interface ValueRule {
   readonly expected: string;
   /** The value may be a secret: messages do not quote it. */
   readonly isSecret?: boolean;
+  /** What is wrong with a part of a valid value. */
+  readonly problemIn?: (value: object) => string | undefined;
 }
 
 const isNumber = (value: unknown): value is number => typeof value === "number" && !Number.isNaN(value);
@@ -29,8 +32,9 @@ const RULES: Readonly<Record<keyof CallOptions, ValueRule>> = {
   partition: { ...aName, isSecret: true },
   weight: { isValid: value => Number.isSafeInteger(value) && Number(value) >= 1, expected: "an integer of at least 1" },
   costs: {
-    isValid: value => typeof value === "object" && value !== null,
+    isValid: value => typeof value === "object" && value !== null && !Array.isArray(value),
     expected: "an object such as { credits: 10 }",
+    problemIn: amountsProblem,
   },
   settleCosts: aFunction,
   outcome: aFunction,
@@ -67,6 +71,7 @@ export function callProblems(call: CallOptions): readonly { readonly key: string
 function problemOf(key: keyof CallOptions, value: unknown): string | undefined {
   // A call may have keys without a rule, such as `fetchCall`.
   const rule: ValueRule | undefined = RULES[key];
-  if (value === undefined || rule === undefined || rule.isValid(value)) return undefined;
+  if (value === undefined || rule === undefined) return undefined;
+  if (rule.isValid(value)) return rule.problemIn?.(value as object);
   return `${key} must be ${rule.expected}${rule.isSecret ? "" : `, not ${typeof value === "string" ? quote(value) : String(value)}`}`;
 }

@@ -183,3 +183,22 @@ test("hub.fetch ignores options that libraries pass to any fetch, and refuses a 
   });
   assert.throws(() => checkFetchOptions({ Role: "landing" }), /did you mean role\?/);
 });
+
+test("wrong costs are refused where they are given, not by the first call", async () => {
+  const time = new FakeTime();
+  const costs = { credits: "a" as unknown as number };
+  const message = "costs.credits must be an integer of at least 0, got a";
+  assert.deepEqual(problems({ defaults: { costs } }), [`defaults.costs: ${message}`]);
+  assert.deepEqual(problems({ defaults: { costs: { credits: 1.5, tokens: 2 } } }), [
+    "defaults.costs: costs.credits must be an integer of at least 0, got 1.5",
+  ]);
+  assert.deepEqual(problems({ defaults: { costs: [10] } }), [
+    "defaults.costs: costs must be an object such as { credits: 10 }, not 10",
+  ]);
+  await using hub = await createHub({ time });
+  const expected = { name: "ConfigError", message: new RegExp(message.replaceAll(".", "\\.")) };
+  assert.throws(() => hub.with({ costs }, () => undefined), expected);
+  assert.throws(() => hub.dispatcher({ costs }), expected);
+  assert.throws(() => hub.agents({ costs }), expected);
+  assert.throws(() => hub.install({ costs }), expected);
+});

@@ -76,9 +76,23 @@ function amountOf(amounts: Readonly<Record<string, number>>, unit: string): numb
   return Object.hasOwn(amounts, unit) ? amounts[unit] : undefined;
 }
 
+/** What is wrong with the amounts of a caller, whose units are not known yet; undefined if nothing is. */
+export function amountsProblem(costs: object): string | undefined {
+  for (const [unit, amount] of Object.entries(costs)) {
+    const problem = amountProblem(unit, amount);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
 function checkAmount(unit: string, amount: number): void {
-  if (!Number.isSafeInteger(amount) || amount < 0)
-    throw new RangeError(`costs.${unit} must be an integer of at least 0, got ${String(amount)}`);
+  const problem = amountProblem(unit, amount);
+  if (problem !== undefined) throw new RangeError(problem);
+}
+
+function amountProblem(unit: string, amount: unknown): string | undefined {
+  if (Number.isSafeInteger(amount) && Number(amount) >= 0) return undefined;
+  return `costs.${unit} must be an integer of at least 0, got ${String(amount)}`;
 }
 
 function unknownUnit(unit: string, counted: readonly string[], keyText: string): RangeError {

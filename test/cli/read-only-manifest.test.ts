@@ -139,6 +139,24 @@ test("a user who may only read the folder sees whether a run uses the manifest",
   await manifest.close();
 });
 
+test("a run or retry whose folder cannot be written names the flag of the folder", { skip: asUser }, async () => {
+  const { folder, manifest } = await readableFolder();
+  await manifest.close();
+  await mkdir(`${folder}-out`);
+  await chmod(`${folder}-out`, 0o777);
+  const work = ["http://127.0.0.1:9/a.pdf", "-q", "--resolvers", "landing_page"];
+  const results = await asReader(folder, [
+    ["run", ...work, "--out", "FOLDER"],
+    ["run", ...work, "--out", "FOLDER-out", "--manifest", join("FOLDER", "manifest.sqlite")],
+    ["retry", "-q", "--out", "FOLDER"],
+  ]);
+  const problem = `no permission to write in ${folder} (EACCES)\n`;
+  assert.deepEqual(
+    results.map(({ exitCode, stderr }) => [exitCode, stderr]),
+    ["--out", "--manifest", "--out"].map(flag => [2, `docstokg: ${flag}: ${problem}`]),
+  );
+});
+
 test("a user who may only read the folder of a run sees what is written after its first read", {
   skip: asUser,
 }, async t => {

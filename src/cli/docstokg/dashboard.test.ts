@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { runCli } from "../../../test/cli/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { SqliteManifest } from "../../harvest/manifest/sqlite/sqlite-manifest.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -47,4 +48,17 @@ test("a dashboard whose output is closed ends with exit code 0, also if it was c
   closed.abort();
   assert.equal(await exitCode, ExitCode.ok);
   assert.equal(await (await startedDashboard(AbortSignal.abort())).exitCode, ExitCode.ok);
+});
+
+test("a store that cannot be reached is an error before the page is served", async () => {
+  // Port 1 is closed.
+  for (const store of ["redis://127.0.0.1:1", "postgres://127.0.0.1:1/none"]) {
+    const onInterrupt = (listener: () => void) => {
+      listener();
+      return () => undefined;
+    };
+    const { exitCode, stdout, stderr } = await runCli(["dashboard", "--store", store], { onInterrupt });
+    assert.deepEqual([exitCode, stdout], [ExitCode.partial, ""], stderr);
+    assert.match(stderr, /^docstokg: (?:redis|postgres).*ECONNREFUSED 127\.0\.0\.1:1/);
+  }
 });

@@ -40,6 +40,8 @@ export const dashboard: CommandModule = {
     if (flags["run"] !== undefined || flags["manifest"] !== undefined)
       return await serveUntilInterrupt(await openRunSource(flags, io), server, io);
     await using connection = await openStoreConnection(flags, io);
+    // The page would stay up without the store, and wait for it: a wrong address must not look like an idle store.
+    await connection.observer.processes();
     await using operatorConnection = server.isReadOnly ? undefined : await openOperatorConnection(flags, io);
     const source = new StoreSource({
       observer: connection.observer,

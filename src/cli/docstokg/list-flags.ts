@@ -6,6 +6,7 @@ import {
   INPUT_FORMATS,
   type Input,
   type InputFormat,
+  type InputOptions,
   inputsOfArguments,
   inputsOfFile,
   inputsOfStream,
@@ -25,13 +26,17 @@ export function addListFlags(command: Command): void {
 /** The works of the arguments and of `--input`; undefined if there are neither. */
 export function listOf(args: readonly string[], flags: Flags, io: Io): AsyncIterable<Input> | undefined {
   const file = flags["input"] as string | undefined;
-  const options = { format: formatFlagOf(flags), column: flags["column"] as string | undefined };
+  const options = inputOptionsOf(flags);
   if (file === undefined && args.length === 0) return undefined;
   return (async function* () {
     yield* inputsOfArguments(args);
     if (file === "-") yield* inputsOfStream(io.stdin ?? emptyStream(), "stdin", options);
     else if (file !== undefined) yield* inputsOfFile(file, options);
   })();
+}
+
+function inputOptionsOf(flags: Flags): InputOptions {
+  return { format: formatFlagOf(flags), column: flags["column"] as string | undefined };
 }
 
 /** The problem of `--input`, and of `--column` for a format without columns. */
@@ -49,6 +54,18 @@ export function inputFileProblems(flags: Flags): readonly (readonly [flag: strin
   const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
   if (flags["column"] === undefined || format === "csv" || format === "jsonl") return [];
   return [["--column", `has no effect on ${format} input; only csv and jsonl have columns`]];
+}
+
+/**
+ * Throws a ConfigError for a CSV file without the column of the identifiers, before the run is recorded. A pipe can be
+ * read only once, so its header is checked when the works are listed.
+ */
+export async function checkHeader(flags: Flags): Promise<void> {
+  const file = flags["input"] as string | undefined;
+  if (file === undefined || file === "-" || !statSync(file).isFile()) return;
+  const inputs = inputsOfFile(file, inputOptionsOf(flags));
+  await inputs.next();
+  await inputs.return(undefined);
 }
 
 const NOT_TEXT =

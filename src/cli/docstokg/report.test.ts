@@ -115,6 +115,22 @@ test("a run that has made no call, such as a retry with nothing to do, is report
   }
 });
 
+test("--out names the folder of the run, as for status, also to find a run id in it", async () => {
+  const folder = join(temporaryFolder("telemetry"), "p1");
+  mkdirSync(folder);
+  writeRun(join(folder, "telemetry.jsonl"), [call(0, "a.example"), { ...call(50, "b.example"), run_id: "run-2" }]);
+  const idOf = async (...argv: readonly string[]) => JSON.parse((await report(...argv, "--json")).stdout).runId;
+  assert.deepEqual([await idOf("--out", folder), await idOf(RUN, "--out", folder)], ["run-2", RUN]);
+  assert.equal((await report(RUN, "run-2", "--out", folder)).exitCode, 0);
+  const both = await report("--out", folder, "--telemetry", folder);
+  assert.deepEqual(
+    [both.exitCode, both.stderr],
+    [2, "docstokg: --out: has no effect with --telemetry, which names the telemetry\n"],
+  );
+  const missing = await report("--out", join(folder, "none"));
+  assert.deepEqual([missing.exitCode, missing.stderr], [2, `docstokg: ${join(folder, "none")}: no such file\n`]);
+});
+
 test("missing telemetry is an error that names what is missing", async () => {
   const folder = temporaryFolder("telemetry");
   const empty = await report(folder);

@@ -16,7 +16,7 @@ import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { comparisonText } from "./comparison-text.ts";
-import { manifestOf, readExistingManifest } from "./path-flags.ts";
+import { manifestOf, pathsOf, readExistingManifest, telemetryFolderOf } from "./path-flags.ts";
 import { reportText, worksText } from "./report-text.ts";
 
 /** `docstokg report`: the summary of a run, from its telemetry. */
@@ -28,7 +28,8 @@ export const report: CommandModule = {
         "folder of a run, telemetry file, or run id (a prefix is enough); without it the latest that has made calls",
       )
       .argument("[other]", "a second run: compare both, by host")
-      .option("--telemetry <file>", "file or folder in which to find the run id (default: current folder)")
+      .option("-o, --out <folder>", "output folder of the run, or s3://bucket/prefix (default: current folder)")
+      .option("--telemetry <file>", "file or folder in which to find the run id (default: that of --out)")
       .option(
         "--manifest <manifest>",
         "add the works of this manifest: a file, or postgres://user@host/database (default: the one beside the telemetry)",
@@ -37,8 +38,9 @@ export const report: CommandModule = {
       .option("--json", "print JSON");
   },
   run: async ([run, other], flags, io) => {
-    if (other !== undefined) return compare(run ?? "", other, flags, io);
-    const { file, path, runs, runReport } = await readRun(run, flags["telemetry"]);
+    const telemetry = telemetryOf(flags, io);
+    if (other !== undefined) return compare(run ?? "", other, telemetry, flags, io);
+    const { file, path, runs, runReport } = await readRun(run, telemetry);
     try {
       const html = flags["html"];
       const works = await worksOf(flags["manifest"], path);
@@ -65,12 +67,18 @@ export const report: CommandModule = {
 };
 
 /** Compares two runs, such as before and after a change of the policy. */
-async function compare(before: string, after: string, flags: Flags, io: Io): Promise<ExitCode> {
+async function compare(
+  before: string,
+  after: string,
+  telemetry: string | undefined,
+  flags: Flags,
+  io: Io,
+): Promise<ExitCode> {
   if (flags["manifest"] !== undefined) throw usageError("--manifest", "has no effect when two runs are compared");
   if (flags["html"] !== undefined) throw usageError("--html", "has no effect when two runs are compared");
   const summaries: RunSummary[] = [];
   for (const run of [before, after]) {
-    const { file, runReport } = await readRun(run, flags["telemetry"]);
+    const { file, runReport } = await readRun(run, telemetry);
     file.close();
     summaries.push(runReport.summary);
   }
@@ -79,6 +87,13 @@ async function compare(before: string, after: string, flags: Flags, io: Io): Pro
   if (flags["json"]) printJson(io, comparison);
   else io.stdout.write(comparisonText(comparison, terminalWidth(io.stdout)));
   return ExitCode.ok;
+}
+
+/** The path that `--telemetry` or `--out` names. */
+function telemetryOf({ telemetry, out, manifest }: Flags, io: Io): string | undefined {
+  if (telemetry === undefined) return out === undefined ? undefined : telemetryFolderOf(pathsOf({ out, manifest }, io));
+  if (out !== undefined) throw usageError("--out", "has no effect with --telemetry, which names the telemetry");
+  return String(telemetry);
 }
 
 interface ReadRun {
@@ -90,7 +105,7 @@ interface ReadRun {
   readonly runReport: RunReport;
 }
 
-async function readRun(run: string | undefined, telemetry: unknown): Promise<ReadRun> {
+async function readRun(run: string | undefined, telemetry: string | undefined): Promise<ReadRun> {
   const { path, wanted } = telemetryPathOf(run, telemetry);
   const file = await openTelemetryFile(path).catch(error => {
     throw run === undefined || path !== "." ? error : runNotFound(run, error);
@@ -123,9 +138,9 @@ async function worksOf(named: unknown, telemetry: string): Promise<WorksReport |
 /** An argument that is an existing path is a path; any other argument is a run id. */
 function telemetryPathOf(
   run: string | undefined,
-  telemetry: unknown,
+  telemetry: string | undefined,
 ): { readonly path: string; readonly wanted: string | undefined } {
-  if (typeof telemetry === "string") return { path: telemetry, wanted: run };
+  if (telemetry !== undefined) return { path: telemetry, wanted: run };
   return run !== undefined && existsSync(run) ? { path: run, wanted: undefined } : { path: ".", wanted: run };
 }
 

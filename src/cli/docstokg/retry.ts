@@ -7,7 +7,7 @@ import { openExistingManifest } from "./path-flags.ts";
 import { policySources } from "./policy-flags.ts";
 import { recordedCommand } from "./recorded-command.ts";
 import { runSession } from "./run-session.ts";
-import { addRunFlags, runSettingsOf } from "./run-settings.ts";
+import { addRunFlags, checkFolders, runSettingsOf } from "./run-settings.ts";
 import { exitCodeOf, printSummary } from "./run-summary.ts";
 import { joinableSettings } from "./shared-settings.ts";
 
@@ -24,6 +24,7 @@ export const retry: CommandModule = {
     const reason = reasonOf(flags["reason"] as string | undefined);
     if (flags["failed"] === true && reason !== undefined)
       throw usageError("--failed", "has no effect with --reason, which already selects failed works");
+    checkFolders(settings);
     await (await openExistingManifest(settings.manifest)).close();
     const includesFailed = flags["failed"] === true || reason !== undefined;
     const outcome = await runSession({

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { nearest } from "../../core/text/nearest.ts";
 import { quote } from "../../core/text/quote.ts";
@@ -13,6 +14,7 @@ import { RUN_DEFAULTS } from "../../harvest/run.ts";
 import type { HubOptions } from "../../http/hub-options.ts";
 import { ConnectTo } from "../../http/wire/connect-to.ts";
 import { addressProblem } from "../../policy/placeholder-values.ts";
+import { folderProblem } from "../file-problems.ts";
 import { WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError, wholeNumberProblem } from "../usage-error.ts";
@@ -109,12 +111,15 @@ export function addMachineFlags(command: Command, quiet: string): void {
   addPolicyFlags(command);
 }
 
+/** The folders that a run writes to, and the flags that name them. */
+function foldersOf(paths: RunPaths): readonly (readonly [flag: string, path: string])[] {
+  const output = isS3Url(paths.folder) ? [] : [["--out", paths.folder] as const];
+  return [...output, ["--manifest", telemetryFolderOf(paths)]];
+}
+
 /** Creates the folders of a run. A path that cannot be a folder must fail before the first request. */
 export function makeFolders(paths: RunPaths): void {
-  for (const [flag, path] of [
-    ...(isS3Url(paths.folder) ? [] : [["--out", paths.folder] as const]),
-    ["--manifest", telemetryFolderOf(paths)] as const,
-  ]) {
+  for (const [flag, path] of foldersOf(paths)) {
     try {
       makeFolder(path);
     } catch (error) {
@@ -123,6 +128,15 @@ export function makeFolders(paths: RunPaths): void {
       const message = isFile ? `${path} is not a folder` : `cannot create folder ${path} (${code})`;
       throw usageError(flag, message, { cause: error });
     }
+  }
+  checkFolders(paths);
+}
+
+/** A folder that cannot be written is reported under its flag, and not as a file in it that cannot be opened. */
+export function checkFolders(paths: RunPaths): void {
+  for (const [flag, path] of foldersOf(paths)) {
+    const problem = existsSync(path) ? folderProblem(path) : undefined;
+    if (problem !== undefined) throw usageError(flag, problem);
   }
 }
 

@@ -226,6 +226,30 @@ test("a filter that is empty or no year, and several formats of --metadata, are 
   }
 });
 
+test("a CSV list without the column of the identifiers is an error that names its columns, before a folder is made", async () => {
+  const folder = temporaryFolder("harvest");
+  const out = join(folder, "papers");
+  const list = join(folder, "list.csv");
+  writeFileSync(list, "title,digital\nA,10.5555/a\n");
+  const noColumn =
+    /^docstokg: .*list\.csv: none of the columns doi, .* was found; name the column with --column; columns found: title, digital\n$/;
+  const wrong =
+    /^docstokg: --column: column digitl not found; did you mean digital\?; columns found: title, digital\n$/;
+  for (const mode of [["--dry-run"], ["-q"]])
+    for (const [flags, expected] of [
+      [[], noColumn],
+      [["--column", "digitl"], wrong],
+    ] as const) {
+      const ran = await runCli(["run", "--input", list, "--out", out, ...mode, ...flags]);
+      assert.deepEqual([ran.exitCode, ran.stdout, existsSync(out)], [2, "", false]);
+      assert.match(ran.stderr, expected);
+    }
+  const flags = ["--input-format", "csv", "--column", "digitl", "--dry-run"];
+  const piped = await runCli(["run", "--input", "-", ...flags, "--out", out], { input: readFileSync(list, "utf8") });
+  assert.equal(piped.exitCode, 2);
+  assert.match(piped.stderr, /^docstokg: --column: column digitl not found;/m);
+});
+
 test("an empty list is reported", async () => {
   const folder = temporaryFolder("harvest");
   const list = join(folder, "list.txt");

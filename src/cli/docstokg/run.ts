@@ -8,7 +8,7 @@ import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { dryRun } from "./dry-run.ts";
-import { addListFlags, inputFileProblems, listOf } from "./list-flags.ts";
+import { addListFlags, checkHeader, inputFileProblems, listOf } from "./list-flags.ts";
 import { addListedWorks, addWorks } from "./list-inputs.ts";
 import { policySources } from "./policy-flags.ts";
 import { compactPolicy, policyWarnings } from "./policy-table.ts";
@@ -40,6 +40,7 @@ export const run: CommandModule = {
     if (list === undefined && query === undefined)
       throw usageError("run", "no works given: pass identifiers, --input or --query");
     checkFlags(flags, list !== undefined);
+    await checkHeader(flags);
     if (flags["dryRun"] === true && list !== undefined) return dryRun(list, settings, flags, io);
     const isEnqueueOnly = flags["enqueueOnly"] === true;
     if (isEnqueueOnly && !isPostgresUrl(settings.manifest))

@@ -17,6 +17,16 @@ test("a URL that contains a separator and an identifier is one work, and ends be
   ]);
 });
 
+test("an identifier whose kind is followed by a space begins a new one", () => {
+  for (const separator of ["; ", ", ", " ", ";"])
+    assert.deepEqual(
+      splitIdentifiers(["PMID 123", "DOI 10.1000/a", "arXiv 2101.00001", "PMCID PMC12", "pmid: 9"].join(separator)),
+      ["PMID 123", "DOI:10.1000/a", "arXiv:2101.00001", "PMCID:PMC12", "pmid: 9"],
+    );
+  assert.deepEqual(splitIdentifiers("10.1000/a; PMID 123"), ["10.1000/a", "PMID 123"]);
+  assert.deepEqual(splitIdentifiers("a DOI of nothing"), ["a DOI of nothing"]);
+});
+
 test("DOIs of registrants with subdivisions are divided like others", () => {
   for (const separator of [" ", ", ", ",", "; ", ";", " | "])
     assert.deepEqual(splitIdentifiers(`10.1000.10/a${separator}10.1000.10.2/b`), ["10.1000.10/a", "10.1000.10.2/b"]);

@@ -8,9 +8,12 @@ export function withoutInvisible(text: string): string {
   return text.replace(INVISIBLE, "").trim();
 }
 
-/** The start of an identifier. A DOI may contain separators, so a text is divided only at separators before such a start. */
+/**
+ * The start of an identifier. A DOI may contain separators, so a text is divided only at separators before such a start.
+ * After `PMID` and a space, only a word with a digit is an identifier.
+ */
 const STARTS = new RegExp(
-  String.raw`https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|${DOI_PREFIX}|PMC\d|W\d{4}|\d{4}\.\d{4}`,
+  String.raw`https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex)(?::|\s(?=\S*\d))|${DOI_PREFIX}|PMC\d|W\d{4}|\d{4}\.\d{4}`,
   "gi",
 );
 const SEPARATORS = " \t\r\n;,|\"'\u201c\u201d";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
+import { ConfigError } from "../../errors.ts";
 import type { Work } from "../work.ts";
 import {
   INPUT_FORMATS,
@@ -112,12 +113,12 @@ test("a URL with an @ in its path or after its port is shown as it is", () => {
 
 test("a problem contains no control characters and no line separators", async () => {
   const header = "a\u001b[31m,b\u2028c\u009b,d\u202e\n1,2,3\n";
-  const [csv] = await all(inputsOfStream(streamOf(header), "stdin", { format: "csv" }));
-  assert.ok(csv && "problem" in csv);
+  const csv: unknown = await all(inputsOfStream(streamOf(header), "stdin", { format: "csv" })).catch(error => error);
+  assert.ok(csv instanceof ConfigError);
   const [argument] = [...inputsOfArguments(["a\u001b[31mb\u2028c\u009b"])];
   assert.ok(argument && "problem" in argument);
-  for (const { text, message } of [csv.problem, argument.problem])
-    assert.doesNotMatch(text + message, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  for (const text of [csv.message, argument.problem.text, argument.problem.message])
+    assert.doesNotMatch(text, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
 });
 
 test("a CSV list is read from the named column, and a problem has the first line of its row", async () => {
@@ -136,12 +137,15 @@ test("the delimiter of a CSV list is found in its header, and a BOM is removed",
   assert.deepEqual(await readAll("doi\n10.1002/x;2-a\n", { format: "csv" }), ["doi:10.1002/x;2-a"]);
 });
 
-test("a missing column of a CSV list is reported once, with the columns found", async () => {
-  const read = await readAll("title,doi\na,10.1234/a\nb,10.1234/b\n", { format: "csv", column: "doii" });
-  assert.deepEqual(read, ["1: column doii not found; did you mean doi?; columns found: title, doi"]);
-  const [first, second] = await readAll("a,b\n1,2\n", { format: "csv" });
-  assert.match(first ?? "", /^1: none of the columns doi, .*--column; columns found: a, b$/);
-  assert.equal(second, undefined);
+test("a CSV list without the column of the identifiers is an error with the columns found", async () => {
+  await assert.rejects(readAll("title,doi\na,10.1234/a\n", { format: "csv", column: "doii" }), {
+    name: "ConfigError",
+    message: "--column: column doii not found; did you mean doi?; columns found: title, doi",
+  });
+  await assert.rejects(readAll("a,b\n1,2\n", { format: "csv" }), {
+    name: "ConfigError",
+    message: /^\w+: none of the columns doi, .*--column; columns found: a, b$/,
+  });
 });
 
 test("an unclosed quote in a CSV list ends the list with a problem, after at most 1 MiB", async () => {

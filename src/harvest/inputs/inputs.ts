@@ -45,7 +45,10 @@ export function* inputsOfArguments(tokens: readonly string[]): Generator<Input> 
   for (const [index, token] of tokens.entries()) yield* inputsOfText(token, { source: "arguments", line: index + 1 });
 }
 
-/** Throws a ConfigError if the file cannot be read; an invalid line is an `InputProblem`. */
+/**
+ * Throws a ConfigError if the file cannot be read, or if no column of a CSV file has the identifiers. An invalid line is
+ * an `InputProblem`.
+ */
 export async function* inputsOfFile(path: string, options: InputOptions = {}): AsyncGenerator<Input> {
   try {
     yield* inputsOfStream(createReadStream(path), path, { ...options, format: options.format ?? formatOf(path) });
@@ -101,8 +104,8 @@ async function* inputsOfCsv(
     else if (names === undefined) {
       const problem = columnProblem(row.cells, wanted);
       if (problem !== undefined) {
-        yield { problem: { ...at, text: shortened(row.cells.join(",")), message: problem } };
-        return;
+        const where = wanted === undefined ? source : "--column";
+        throw new ConfigError([{ where, path: "", message: problem }]);
       }
       names = row.cells;
     } else {
