@@ -157,22 +157,25 @@ test("the steps of the charts become longer while a run waits, so that the time 
   assert.equal((await source.read()).series.stepMs, 1000);
 });
 
-test("events in a SQLite file are read when they are written, before SQLite copies them into the main file", async t => {
-  const folder = temporaryFolder("telemetry");
-  const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
-  const time = new FakeTime();
-  const sink = await sqliteSink(join(folder, "telemetry.db"));
-  t.after(() => sink.close?.());
-  sink.take(attempt(0, "a.example"));
-  await sink.flush?.();
-  const telemetry = await openTelemetryFile(folder);
-  const source = new RunSource({ folder, manifest, telemetry, policy: await loadPolicy({ env: {} }), time });
-  t.after(() => source.close());
-  assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 1);
-  sink.take(attempt(1000, "a.example"));
-  await sink.flush?.();
-  await time.advance(1000);
-  assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 2);
+test("events in a SQLite file are read when they are written, before SQLite copies them into the main file, also beside a JSONL file", async t => {
+  for (const other of [[], [{ ...attempt(-5000, "b.example"), run_id: "earlier" }]]) {
+    const folder = temporaryFolder("telemetry");
+    if (other.length > 0) append(folder, other);
+    const manifest = await openManifest(join(folder, "manifest.sqlite"), systemTime);
+    const time = new FakeTime();
+    const sink = await sqliteSink(join(folder, "telemetry.db"));
+    t.after(() => sink.close?.());
+    sink.take(attempt(0, "a.example"));
+    await sink.flush?.();
+    const telemetry = await openTelemetryFile(folder);
+    const source = new RunSource({ folder, manifest, telemetry, policy: await loadPolicy({ env: {} }), time });
+    t.after(() => source.close());
+    assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 1);
+    sink.take(attempt(1000, "a.example"));
+    await sink.flush?.();
+    await time.advance(1000);
+    assert.equal((await source.read()).hosts[0]?.keys[0]?.acquired, 2);
+  }
 });
 
 test("new events are counted, each once, after the oldest file of the telemetry was deleted", async t => {

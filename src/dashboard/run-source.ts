@@ -1,11 +1,12 @@
 import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "../harvest/manifest/manifest.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
 import { isRole, unknownRoleMessage } from "../policy/roles.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
-import type { TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
+import { RUN_FILES, type TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
 import type { Time } from "../time/time.ts";
 import type { HostState, SeriesPoint, WorkHistoryState } from "./dashboard-state.ts";
 import { EventHosts } from "./event-hosts.ts";
@@ -168,12 +169,18 @@ async function positionOf(
   return found;
 }
 
-/** Changes with each write. SQLite writes to the file `-wal` first, and copies its content into the main file later. */
+/**
+ * Changes with each write to the file, or to the files of a folder. SQLite writes to the file `-wal` first, and copies its
+ * content into the main file later.
+ */
 async function stateOf(path: string): Promise<string> {
-  const files = [path, `${path}-wal`].map(async file => {
-    const stats = await stat(file).catch(() => undefined);
-    return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
-  });
+  const inFolder = Object.values(RUN_FILES).map(name => join(path, name));
+  const files = [path, ...inFolder]
+    .flatMap(file => [file, `${file}-wal`])
+    .map(async file => {
+      const stats = await stat(file).catch(() => undefined);
+      return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+    });
   return (await Promise.all(files)).join(", ");
 }
 

@@ -21,6 +21,34 @@ test("a folder without telemetry and a missing file are errors that name what wa
   assert.deepEqual(await (await openTelemetryFile(folder)).runs(), []);
 });
 
+test("a folder with a JSONL file and a database has the runs of both, each once", async () => {
+  const folder = temporaryFolder("telemetry");
+  const inRun = (run_id: string, ms: number) => ({ ...call(ms, "a.example"), run_id });
+  const jsonl = [inRun("first", 0), inRun("both", 10), inRun("last", 40)];
+  writeFileSync(join(folder, "telemetry.jsonl"), jsonl.map(event => `${JSON.stringify(event)}\n`).join(""));
+  const sink = await sqliteSink(join(folder, "telemetry.db"));
+  for (const event of [inRun("both", 10), inRun("both", 20), inRun("middle", 30)]) sink.take(event);
+  await sink.close?.();
+  const file = await openTelemetryFile(folder);
+  assert.equal(file.path, folder);
+  const runs = await file.runs();
+  assert.deepEqual(
+    runs.map(({ runId, events }) => [runId, events]),
+    [
+      ["first", 1],
+      ["both", 2],
+      ["middle", 1],
+      ["last", 1],
+    ],
+  );
+  for (const { runId, events } of runs) assert.equal((await allOf(file.events(runId))).length, events, runId);
+  assert.deepEqual(await allOf(file.events("none")), []);
+  writeFileSync(join(folder, "telemetry.jsonl"), "not an event\n", { flag: "a" });
+  await allOf(file.events("last"));
+  assert.equal(file.skipped.unreadable, 1);
+  file.close();
+});
+
 test("a folder that has only rotated files is read, also before the next event is written", async () => {
   const folder = temporaryFolder("telemetry");
   writeFileSync(

@@ -2,6 +2,7 @@ import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
 import type { TelemetryEvent } from "../events.ts";
+import { CombinedTelemetry } from "./combined-telemetry.ts";
 import { jsonlFiles } from "./jsonl-events.ts";
 import { JsonlTelemetry } from "./jsonl-telemetry.ts";
 import type { SkippedEvents } from "./skipped-events.ts";
@@ -26,7 +27,7 @@ export interface ListedRun {
 
 /** A telemetry file that `jsonlSink` or `sqliteSink` has written. */
 export interface TelemetryFile {
-  /** The path of the file; for a folder, of the file in it. */
+  /** The path of the file; for a folder, of the file in it, or the folder itself if it has a JSONL file and a database. */
   readonly path: string;
   /** The events that the last call of `events` has skipped. */
   readonly skipped: SkippedEvents;
@@ -39,18 +40,19 @@ export interface TelemetryFile {
 }
 
 /**
- * Opens a telemetry file, or the one in the folder of a run. JSONL and SQLite are distinguished by their content.
+ * Opens a telemetry file, or that in the folder of a run: with a JSONL file and a database in the folder, the runs of
+ * both. JSONL and SQLite are distinguished by their content.
  * Rejects with a ConfigError when there is no file, or when it is another program's database.
  */
 export async function openTelemetryFile(path: string): Promise<TelemetryFile> {
   const stats = await stat(path).catch(() => undefined);
   if (stats?.isDirectory()) {
-    const files = Object.values(RUN_FILES);
-    for (const name of files) {
-      const inside = join(path, name);
-      if (await exists(inside)) return openTelemetryFile(inside);
-    }
-    throw notFound(path, `no telemetry in this folder: expected ${files.join(" or ")}`);
+    const [jsonl, sqlite] = [join(path, RUN_FILES.jsonl), join(path, RUN_FILES.sqlite)];
+    const [hasJsonl, hasSqlite] = await Promise.all([exists(jsonl), exists(sqlite)]);
+    if (hasJsonl && hasSqlite)
+      return new CombinedTelemetry(path, [await openTelemetryFile(jsonl), await openTelemetryFile(sqlite)]);
+    if (hasJsonl || hasSqlite) return openTelemetryFile(hasJsonl ? jsonl : sqlite);
+    throw notFound(path, `no telemetry in this folder: expected ${Object.values(RUN_FILES).join(" or ")}`);
   }
   if (!(await exists(path))) throw notFound(path, "no such file");
   return stats !== undefined && (await isDatabase(path)) ? openSqliteTelemetry(path) : new JsonlTelemetry(path);

@@ -7,7 +7,7 @@ import { Mean } from "./mean.ts";
 import { OTHER_HOSTS } from "./other-hosts.ts";
 import type { RunSummary } from "./run-summary.ts";
 
-/** Bounds the memory; further hosts are counted together. */
+/** Bounds the memory: further hosts are counted together, and the oldest cooldown is given up for the next one. */
 const HOSTS_MAX = 20_000;
 
 /** The last cooldown of an owner. It is kept until the first call after it has ended. Times are in epoch ms. */
@@ -65,8 +65,11 @@ export class BreakerTally {
         return;
       case "breaker_cooldown_set": {
         const key = cooldownKey(event);
-        if (this.#cooldowns.size < HOSTS_MAX || this.#cooldowns.has(key))
-          this.#cooldowns.set(key, { sinceMs: event.ts, endMs: event.until });
+        // First deleted, so that the map has the cooldowns in the order in which they were set or extended.
+        this.#cooldowns.delete(key);
+        this.#cooldowns.set(key, { sinceMs: event.ts, endMs: event.until });
+        const [oldest = key] = this.#cooldowns.keys();
+        if (this.#cooldowns.size > HOSTS_MAX) this.#cooldowns.delete(oldest);
         return;
       }
       case "breaker_cooldown_ended":

@@ -281,6 +281,27 @@ test("the first call after a cooldown is that of the owner of the cooldown, what
   assert.equal(await succeeded("service other", { key: "service other", cooldown_key: "service s" }), 0);
 });
 
+test("cooldowns that no call follows do not keep the first calls after later cooldowns from being counted", async () => {
+  const cooled = (host: string, ms: number) =>
+    at(ms, "breaker_cooldown_set", { host, until: START_MS + ms + 1, reason: "retry-after" });
+  const called = (host: string, ms: number, breaker_recorded: "success" | "failure" = "success") =>
+    attempt(ms, host, { elapsed_ms: 1, breaker_recorded });
+  const unused = Array.from({ length: 20_000 }, (_, i) => cooled(`${i}.example`, 10 + i));
+  const events = [
+    cooled("extended.example", 0),
+    ...unused.slice(0, 10_000),
+    cooled("extended.example", 15_000),
+    ...unused.slice(10_000),
+    cooled("late.example", 40_000),
+    called("late.example", 50_000),
+    called("extended.example", 50_001),
+    // The oldest cooldown was given up.
+    called("0.example", 50_002, "failure"),
+  ];
+  const { succeeded, failed } = (await summarize(events, RUN)).breaker.afterOpen;
+  assert.deepEqual([succeeded, failed], [2, 0]);
+});
+
 test("a run without events has an empty summary, and dropped events are counted", async () => {
   const nothing = await summarize([], RUN);
   assert.deepEqual(
