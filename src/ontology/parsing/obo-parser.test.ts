@@ -137,7 +137,7 @@ property_value: X:p X:2`;
 });
 
 test("an id with an underscore after its prefix has the IRI of the OBO standard, and prefixes of the W3C are known", async () => {
-  const clauses = "inverse_of: OBO_REL:has_part\nrange: xsd:string\nproperty_value: skos:note \"n\" xsd:string";
+  const clauses = 'inverse_of: OBO_REL:has_part\nrange: xsd:string\nproperty_value: skos:note "n" xsd:string';
   assert.deepEqual(await statementsOf("Typedef", clauses), [
     `<http://www.w3.org/2002/07/owl#inverseOf> <${OBO}OBO_REL#_has_part> .`,
     `<${RDFS}range> <${XSD}string> .`,

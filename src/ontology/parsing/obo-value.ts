@@ -44,8 +44,10 @@ export function qualifierNames(qualifiers: string): readonly string[] {
     const letter = qualifiers[at];
     if (letter === "\\") at += 1;
     else if (letter === '"') isQuoted = !isQuoted;
-    else if (!isQuoted && letter === "=") names.push(qualifiers.slice(start, at).trim());
-    else if (!isQuoted && letter === ",") start = at + 1;
+    else if (!isQuoted && (letter === "=" || letter === ",")) {
+      if (letter === "=") names.push(qualifiers.slice(start, at).trim());
+      start = at + 1;
+    }
   }
   return names;
 }
