@@ -40,3 +40,14 @@ test("imports of known files do not count towards the limit, and a dropped impor
   assert.equal(closure.require("c", irisOf(2, 1500)).length, 0);
   assert.deepEqual([closure.skipped()?.count, closure.skipped()?.importers], [2, ["b", "c"]]);
 });
+
+test("an import that is written with a fragment or in another case is the same file", () => {
+  const closure = new ImportClosure();
+  const sources = closure.require("a", ["http://h.example/x", "http://h.example/x#", "HTTP://H.example/x"]);
+  assert.deepEqual(
+    sources.map(({ extras }) => extras["url"]),
+    ["http://h.example/x"],
+  );
+  assert.equal(closure.require("b", ["http://h.example/x#"]).length, 0);
+  assert.deepEqual(closure.importersOf(sources[0]?.id ?? ""), ["a", "b"]);
+});
