@@ -7,7 +7,6 @@ import {
   OWL,
   OWL_DEPRECATED,
   RDF_TYPE,
-  RDFS,
   RDFS_LABEL,
   REPLACED_BY,
   SKOS,
