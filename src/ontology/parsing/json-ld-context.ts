@@ -222,6 +222,11 @@ function expand(
     if (term?.iri !== undefined && (term.isPrefix || !usesVocab)) return term.iri + value.slice(colon + 1);
     if (isAbsoluteIri(value)) return value;
   }
-  if (usesVocab) return context.vocab === undefined ? undefined : context.vocab + value;
+  if (usesVocab) return context.vocab === undefined || isReserved(value) ? undefined : context.vocab + value;
   return value;
+}
+
+/** Whether a later version of JSON-LD may use the text as a keyword. */
+function isReserved(text: string): boolean {
+  return /^@[A-Za-z]+$/.test(text);
 }
