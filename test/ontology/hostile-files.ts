@@ -110,6 +110,10 @@ export const HOSTILE_FILES: Readonly<Record<string, (bytes: number) => string>> 
   "OBO: a long ontology name": n => `ontology: ${"a".repeat(1000)}\n${fill(n, i => `[Term]\nid: c${i}\n`)}`,
   "OBO: stanzas": n => fill(n, i => `[Term]\nid: a:${i}\n`),
   "OBO: qualifiers": n => `[Term]\nid: a\nis_a: b ${repeat(n, " {")}`,
+  "OBO: quotation marks in qualifiers": n => `[Term]\nid: a\nis_a: b {"${repeat(n, '\\"')}}`,
+  "OBO: names of qualifiers": n => `[Term]\nid: a\nis_a: b {${repeat(n, "a=")}}`,
+  "OBO: a long shorthand": n =>
+    `[Typedef]\nid: p\nxref: a:${"a".repeat(1000)}\n${fill(n, i => `[Term]\nid: a:${i}\nrelationship: p b\n`)}`,
   "functional: open parentheses": n => `Ontology(${repeat(n, "SubClassOf(")}`,
   "functional: wide": n => `Ontology(DisjointClasses(${repeat(n, "<a> ")}))`,
   "functional: an open string": n => `Ontology(Annotation(rdfs:label "${repeat(n, "\\\\")}`,

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { inspect } from "../../../test/ontology/inspect-text.ts";
 import { parseText } from "../../../test/ontology/parse-text.ts";
+import type { OntologyFileFormat } from "../format.ts";
 
 const OBO = "http://purl.obolibrary.org/obo/";
 const OWL = "http://www.w3.org/2002/07/owl#";
@@ -143,4 +145,38 @@ test("an id with an underscore after its prefix has the IRI of the OBO standard,
     `<${RDFS}range> <${XSD}string> .`,
     '<http://www.w3.org/2004/02/skos/core#note> "n" .',
   ]);
+});
+
+test("a relation without a prefix has the IRI of its cross reference, also in terms before its definition", async () => {
+  const text = `ontology: x
+
+[Term]
+id: X:1
+relationship: part_of X:2
+relationship: near X:3
+
+[Typedef]
+id: part_of
+xref: OTHER:1
+xref: BFO:0000050 "part of"
+xref: OTHER:2
+is_a: near
+
+[Typedef]
+id: near
+`;
+  const statementsWith = async (storedFormat: OntologyFileFormat | undefined) => {
+    const found: string[] = [];
+    const onStatement = (subject: string, predicate: string, object: string) =>
+      found.push(`${subject} ${predicate} ${object}`);
+    assert.equal((await inspect(text, { onStatement, storedFormat })).kind, "valid");
+    return found.filter(statement => /onProperty|subPropertyOf/.test(statement));
+  };
+  const expected = [
+    `_:b1 ${OWL}onProperty ${OBO}BFO_0000050`,
+    `_:b2 ${OWL}onProperty ${OBO}x#near`,
+    `${OBO}BFO_0000050 ${RDFS}subPropertyOf ${OBO}x#near`,
+  ];
+  assert.deepEqual(await statementsWith(undefined), expected);
+  assert.deepEqual(await statementsWith("obo"), expected);
 });

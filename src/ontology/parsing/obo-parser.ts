@@ -19,8 +19,9 @@ export class OboParser implements FileParser {
   #stanza: string | undefined;
   #id: string | undefined;
 
-  constructor(onStatement: OnStatement) {
-    this.#statements = new OboStatements(onStatement);
+  /** @param earlier a parser that has read the same file; it knows the ids that stand for others */
+  constructor(onStatement: OnStatement, earlier?: OboParser) {
+    this.#statements = new OboStatements(onStatement, earlier?.#statements.foundShorthands);
   }
 
   write(text: string): void {

@@ -46,6 +46,8 @@ const KNOWN_PREFIXES: readonly (readonly [string, string])[] = [
 ];
 const QUOTED_TAGS = new Set(["def", "synonym", "exact_synonym", "broad_synonym", "narrow_synonym", "related_synonym"]);
 const HEADER_CLAUSES_MAX = 10_000;
+/** A file has some hundred relations. */
+const SHORTHANDS_MAX = 100_000;
 /**
  * With one of these qualifiers, `is_a` and `relationship` mean a larger class expression: the clause holds only for a
  * part of the class, or has a number of things, or says that all things are of a class. It gives no statement.
@@ -63,9 +65,14 @@ export class OboStatements {
   #ontology = "";
   #stanza = "";
   readonly #blanks = new BlankNodes();
+  readonly #shorthands: ReadonlyMap<string, string>;
+  /** The shorthands that were found: in the end those of the file. */
+  readonly foundShorthands = new Map<string, string>();
 
-  constructor(onStatement: OnStatement) {
+  /** @param shorthands of the file, if it was read before: a relation is defined after the terms that it relates */
+  constructor(onStatement: OnStatement, shorthands: ReadonlyMap<string, string> = new Map()) {
     this.#onStatement = onStatement;
+    this.#shorthands = shorthands;
   }
 
   /** @param value of the tag `id`. Returns the id without its comment; empty if there is none. */
@@ -106,8 +113,11 @@ export class OboStatements {
     } else if (tag === "is_obsolete") {
       if (isTrue(tag, text)) this.#onStatement(subject, OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
     } else if (tag === "relationship") this.#relationship(subject, text, qualifiers);
-    else if (tag === "xref") this.#emitText(subject, `${OBO_IN_OWL}hasDbXref`, unescaped(firstWord(text)));
-    else if (tag === "alt_id") this.#emitText(subject, `${OBO_IN_OWL}hasAlternativeId`, unescaped(firstWord(text)));
+    else if (tag === "xref") {
+      const xref = unescaped(firstWord(text));
+      if (isTypedef) this.#findShorthand(unescaped(id), xref);
+      this.#emitText(subject, `${OBO_IN_OWL}hasDbXref`, xref);
+    } else if (tag === "alt_id") this.#emitText(subject, `${OBO_IN_OWL}hasAlternativeId`, unescaped(firstWord(text)));
     else if (tag === "property_value") this.#propertyValue(subject, text);
   }
 
@@ -157,6 +167,17 @@ export class OboStatements {
     }
   }
 
+  /** The first cross reference of a relation without a prefix is its id, unless there is one to RO or BFO. */
+  #findShorthand(id: string, xref: string): void {
+    if (id.includes(":") || !xref.includes(":")) return;
+    const isPreferred = /^(?:RO|BFO):/.test(xref);
+    if (this.foundShorthands.has(id) && !isPreferred) return;
+    checkNamespace(xref);
+    this.foundShorthands.set(id, xref);
+    if (this.foundShorthands.size > SHORTHANDS_MAX)
+      throw new SyntaxProblem(`more than ${SHORTHANDS_MAX} relations without a prefix`);
+  }
+
   /** Of a class: each of its instances has the relation to some instance of the target. Of others: a plain statement. */
   #relationship(subject: string, text: string, qualifiers: string): void {
     const [relation, target] = wordsOf(text);
@@ -204,9 +225,13 @@ export class OboStatements {
     return isUrl(text) ? text : `${OBO}${text.endsWith(".owl") ? text : `${text}.owl`}`;
   }
 
-  /** `HP:1` is `obo/HP_1`, `TEMP:part_of` is `obo/TEMP#_part_of`; a name without a prefix belongs to the ontology. */
+  /**
+   * `HP:1` is `obo/HP_1`, `TEMP:part_of` is `obo/TEMP#_part_of`. A name without a prefix is a shorthand, or belongs to the
+   * ontology.
+   */
   #iri(id: string): string {
-    const plain = unescaped(id);
+    const name = unescaped(id);
+    const plain = this.#shorthands.get(name) ?? name;
     if (isUrl(plain)) return plain;
     const colon = plain.indexOf(":");
     if (colon < 0) return `${OBO}${this.#ontology === "" ? "" : `${this.#ontology}#`}${plain}`;
