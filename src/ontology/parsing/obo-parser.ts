@@ -19,9 +19,14 @@ export class OboParser implements FileParser {
   #stanza: string | undefined;
   #id: string | undefined;
 
-  /** @param earlier a parser that has read the same file; it knows the ids that stand for others */
-  constructor(onStatement: OnStatement, earlier?: OboParser) {
-    this.#statements = new OboStatements(onStatement, earlier?.#statements.foundShorthands);
+  /** @param shorthands see `OboStatements` */
+  constructor(onStatement: OnStatement, shorthands?: ReadonlyMap<string, string>) {
+    this.#statements = new OboStatements(onStatement, shorthands);
+  }
+
+  /** After the end of the file: the ids of its relations that stand for others. */
+  get shorthands(): ReadonlyMap<string, string> {
+    return this.#statements.foundShorthands;
   }
 
   write(text: string): void {

@@ -109,7 +109,7 @@ export async function openParser(
       return new (await import("./json-file-parser.ts")).JsonFileParser(onStatement, base);
     case "obo": {
       const { OboParser } = await import("./obo-parser.ts");
-      return new OboParser(onStatement, earlier instanceof OboParser ? earlier : undefined);
+      return new OboParser(onStatement, earlier instanceof OboParser ? earlier.shorthands : undefined);
     }
     case "functional":
       return new (await import("./functional-parser.ts")).FunctionalParser(onStatement, base);
