@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { errnoOf } from "../files/disk-errors.ts";
 import type { FileLock } from "../files/file-lock.ts";
-import { FILE_FORMATS } from "./format.ts";
+import { FILE_FORMATS, type TargetFormat, targetFormatOf } from "./format.ts";
 import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
 import { writeCatalog } from "./import-catalog.ts";
 import { IMPORTS_MAX, ImportClosure } from "./import-closure.ts";
@@ -154,16 +154,18 @@ export class PullRun {
   }
 
   /**
-   * Where to look for a known version: at its own address, then at the URL of the source, then in mirrors. Undefined if
-   * the version is not known.
+   * Where to look for a known version: at its own address, then at the URL of the source, then in mirrors. A version is
+   * known if it is pinned, if the pull is frozen, or if the pinned hash is the locked one; otherwise undefined.
    */
-  #copiesOf({ source, url }: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
+  #copiesOf(entry: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
+    const { source, url } = entry;
     const isFrozen = this.#options.isFrozen === true;
-    const version = isFrozen ? locked?.version : source.version;
-    const format = FILE_FORMATS.find(name => name === locked?.format);
+    const isLocked = isFrozen || (source.sha256 !== undefined && source.sha256 === locked?.sha256);
+    const version = isFrozen ? locked?.version : (source.version ?? (isLocked ? locked?.version : undefined));
     if (version === undefined) return undefined;
     const own = isFrozen && locked?.versioned_url ? [locked.versioned_url] : [];
     const urls = [...new Set([...own, url])].map((address): MirrorCopy => ({ kind: "url", url: address }));
+    const format = formatInMirrors(entry, locked);
     if (format === undefined) return urls;
     const sha256 = isFrozen ? locked?.sha256 : source.sha256;
     return [...urls, ...mirrorCopies(source, { version, format, sha256 }, dirname(this.#deps.settings.file))];
@@ -237,6 +239,12 @@ export class PullRun {
     const stored = versions.filter(version => version !== undefined);
     if (stored.length > 0) await writeCatalog(store, stored);
   }
+}
+
+/** The format of the locked file, else the one that the service or the name suggests, else the first wanted one. */
+function formatInMirrors({ source, format }: PlanEntry, locked: LockEntry | undefined): TargetFormat | undefined {
+  const known = FILE_FORMATS.find(name => name === locked?.format);
+  return known === undefined ? (format ?? source.targetFormats[0]) : targetFormatOf(known);
 }
 
 /** Whether an error is a bug of this program, which must not be recorded as a failure of the source. */
