@@ -106,7 +106,8 @@ export class FolderOntologyStore implements OntologyStore {
   }
 
   async removeLeftovers(id: string): Promise<void> {
-    for (const path of [this.#draftPath(id), this.#removedPath(id)]) await rm(path, { recursive: true, force: true });
+    const paths = [this.#draftPath(id), this.#removedPath(id), ...this.work.leftoverPaths(id)];
+    for (const path of paths) await rm(path, { recursive: true, force: true });
   }
 
   writeText(name: string, text: string): Promise<void> {

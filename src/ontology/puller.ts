@@ -135,7 +135,7 @@ export class Puller {
   /** Copies a file from a folder, with the same checks as for a download. */
   async #copy(entry: PlanEntry, from: string, request: PullRequest): Promise<PullOutcome | FailedFetch> {
     const { store, maxFileBytes, signal } = this.#deps;
-    const path = `${store.work.partialPath(entry.source.id)}.copy`;
+    const path = store.work.copyPath(entry.source.id);
     await mkdir(dirname(path), { recursive: true });
     try {
       const { size: bytes } = await stat(from);
