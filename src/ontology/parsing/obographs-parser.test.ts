@@ -66,3 +66,21 @@ test("a property has the type of its propertyType, and comments, subsets and cro
     `<urn:c> <${oio}hasDbXref> "A:1" .`,
   ]);
 });
+
+test("an edge between individuals is a plain statement, and one between classes a restriction", async () => {
+  const nodes = [
+    { id: "urn:i", type: "INDIVIDUAL" },
+    { id: "urn:c", type: "CLASS" },
+  ];
+  const edges = ["urn:i", "urn:c"].map(sub => ({ sub, pred: "urn:p", obj: "urn:o" }));
+  const parsed = await parseWith("json", [JSON.stringify({ graphs: [{ id: "urn:g", nodes, edges }] })]);
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  assert.deepEqual(
+    parsed.lines.filter(line => /urn:p|subClassOf/.test(line)),
+    [
+      "<urn:i> <urn:p> <urn:o> .",
+      "<urn:c> <http://www.w3.org/2000/01/rdf-schema#subClassOf> _:b1 .",
+      "_:b1 <http://www.w3.org/2002/07/owl#onProperty> <urn:p> .",
+    ],
+  );
+});

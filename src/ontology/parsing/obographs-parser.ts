@@ -1,4 +1,5 @@
 import { BlankNodes, nodeOf } from "./blank-nodes.ts";
+import { HashTable } from "./hash-table.ts";
 import { isAbsoluteIri } from "./iri-base.ts";
 import { isObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { emitRestriction } from "./owl-axiom.ts";
@@ -51,6 +52,8 @@ export class ObographsParser {
   #hasGraphId = false;
   #meta: unknown;
   readonly #blanks = new BlankNodes();
+  /** Files have their nodes before their edges. */
+  readonly #individuals = new HashTable();
   nodes = 0;
 
   constructor(onStatement: OnStatement) {
@@ -117,6 +120,7 @@ export class ObographsParser {
     const propertyType = textOf(memberOf(node, "propertyType"), "propertyType of a node") ?? "";
     const iri = (type === "PROPERTY" ? PROPERTY_TYPES.get(propertyType) : undefined) ?? TYPES.get(type) ?? OWL_CLASS;
     this.#emitIri(id, RDF_TYPE, iri);
+    if (iri === NAMED_INDIVIDUAL) this.#individuals.add(id, 1);
     const label = textOf(memberOf(node, "lbl"), "lbl of a node");
     if (label !== undefined) this.#emitText(id, RDFS_LABEL, label);
     const meta = memberOf(node, "meta");
@@ -151,9 +155,10 @@ export class ObographsParser {
     if (!subject || !predicate || !object) throw new SyntaxProblem("an edge has no sub, pred or obj");
     const known = PREDICATES.get(predicate);
     if (known !== undefined) this.#emitIri(subject, known, object);
-    // Other short names have no IRI that a restriction could name.
-    else if (isAbsoluteIri(predicate))
-      emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
+    // Other short names have no IRI that a statement could name.
+    else if (!isAbsoluteIri(predicate)) return;
+    else if (this.#individuals.flagsOf(subject) !== 0) this.#emitIri(subject, predicate, object);
+    else emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {
