@@ -13,6 +13,11 @@ export function hostQueueKey({ step }: Pick<PendingStep, "step">): string {
   }
 }
 
+/** The queues of a host whose requests wait until its robots.txt was read. */
+export function pageQueuesOf(host: string): readonly string[] {
+  return [`${host} landing`, `${host} artifact`];
+}
+
 export function parseHostQueueKey(queue: string): { readonly host: string; readonly role: string } {
   const space = queue.lastIndexOf(" ");
   return { host: queue.slice(0, space), role: queue.slice(space + 1) };

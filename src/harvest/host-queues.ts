@@ -145,6 +145,12 @@ export class HostQueues<Task> {
     for (const queue of this.#queues.values()) queue.slotWaitUntilUs = 0;
   }
 
+  /** The queue need not wait any longer because of a refusal. */
+  endRefusal(queueName: string): void {
+    const queue = this.#queues.get(queueName);
+    if (queue !== undefined) queue.refusedUntilUs = 0;
+  }
+
   /** The next task that may start; undefined if no queue is ready. */
   take(nowUs: number): { readonly task: Task; readonly queue: string } | undefined {
     this.#moveDue(nowUs);

@@ -1,5 +1,5 @@
 import type { Time, Timer } from "../time/time.ts";
-import { hostQueueKey } from "./host-queue-key.ts";
+import { hostQueueKey, pageQueuesOf } from "./host-queue-key.ts";
 import { type HostQueueStatus, hostQueueStatuses } from "./host-queue-status.ts";
 import { InFlightRequests } from "./in-flight-requests.ts";
 import type { ListedWork, Manifest } from "./manifest/manifest.ts";
@@ -70,6 +70,12 @@ export class Pipeline {
   /** Other processes have added works to the manifest, given works back, or settled the last ones. */
   worksChanged(): void {
     this.#open.changedElsewhere();
+    this.#advanceAll();
+  }
+
+  /** Requests to the host were refused until its robots.txt was read. */
+  robotsRead(host: string): void {
+    for (const queue of pageQueuesOf(host)) this.#open.queues.endRefusal(queue);
     this.#advanceAll();
   }
 

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { complete, databaseOf, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
-import { hubFor, serve, type TestServer } from "../../test/http/kit.ts";
+import { hubFor, serve, type TestServer, until } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 import { workOf } from "./identifiers/identifiers.ts";
 import { LeaseLostError } from "./manifest/lease-lost-error.ts";
 import { landingPage } from "./resolvers/landing-page.ts";
@@ -165,6 +166,33 @@ test("a full manifest rejects the run even if works fail without a request", asy
     `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
   );
   await assert.rejects(run.pipeline.run(), /full/);
+});
+
+test("a work whose host has a slow robots.txt continues when the file was read", async t => {
+  const time = new FakeTime();
+  const asked = Promise.withResolvers<() => void>();
+  const server = await serve(t, ({ url = "" }, response) => {
+    if (url === "/robots.txt") asked.resolve(() => void response.end("User-agent: *\nDisallow: /search\n"));
+    else response.end(pdf(url));
+  });
+  const index = {
+    ...indexAt(server.origin),
+    inferred: () => ({ kind: "found", candidates: [{ url: `${server.origin}/a`, kind: "pdf" }] }) as const,
+  };
+  const { run, settled } = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t, { time, crawlDelay: true, retry: false }),
+    resolvers: [index],
+    time,
+  });
+  await run.addWorks([workCalled("a")]);
+  run.pipeline.inputEnded();
+  const ended = run.pipeline.run();
+  const answer = await asked.promise;
+  await time.advance(100);
+  await until(() => run.pipeline.inFlight === 0);
+  answer();
+  await ended;
+  assert.deepEqual([...settled.values()], ["ok"]);
 });
 
 test("a second run on the same manifest is refused with a message that names it", async t => {

@@ -259,7 +259,6 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
     await prepareFileStore(fileStore);
     const internals = internalsOf(hub);
-    internals?.keepRobots(manifest.robots);
     if (internals?.processId !== undefined)
       manifest.shareLimits(internals.processId, storeIds => internals.processesEnded(storeIds));
     const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
@@ -296,6 +295,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pageReader: resolverNamed("landing_page"),
       archive: resolverNamed("wayback"),
     });
+    internals?.keepRobots(manifest.robots, host => pipeline.robotsRead(host));
     manifest.watch(
       () => pipeline.worksChanged(),
       error => pipeline.abort(error),

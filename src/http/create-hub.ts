@@ -231,7 +231,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     processId: store?.processId,
     processesEnded: processIds => gate.processesEnded(processIds),
     retryMs: (key, role) => gate.retryMs(key, role),
-    keepRobots: kept => robots?.keepIn(kept),
+    keepRobots: (kept, onRead) => robots?.keepIn(kept, onRead),
   });
   return hub;
 }

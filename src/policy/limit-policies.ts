@@ -9,6 +9,11 @@ import type { Routing } from "./routing.ts";
 export interface TotalBudget {
   readonly name: string;
   readonly policy: BudgetPolicy;
+  /**
+   * Every process knows the total before it sends the first request that the total counts. So nothing was sent that a
+   * shared store has not counted. @default false
+   */
+  readonly isKnownFirst?: true;
 }
 
 /** The budgets that a request is charged to: the budget of its role, then the totals above it, nearest first. */
