@@ -83,7 +83,7 @@ export const HOSTILE_FILES: Readonly<Record<string, (bytes: number) => string>> 
     rdf(`<e:A><e:p rdf:parseType="Literal">${repeat(n, "<f:b/>")}</e:p></e:A>`, `xmlns:f="urn:${"f".repeat(1000)}"`),
   "XML literals with many namespaces": n =>
     rdf(
-      `<e:A><e:p rdf:parseType="Literal"><e:b ${fill(n / 4, i => `n${i}:a="" `)}>${repeat(n / 2, "<n0:b/>")}</e:b></e:p></e:A>`,
+      `<e:A><e:p rdf:parseType="Literal"><e:b ${fill(n / 5, i => `n${i}:a="" `)}>${repeat(n / 2, "<n0:b/>")}</e:b></e:p></e:A>`,
       fill(n / 2, i => `xmlns:n${i}="urn:${i}" `),
     ),
   "text in many pieces": n => rdf(`<e:A><e:p>${repeat(n, "&lt;<![CDATA[a]]>")}</e:p></e:A>`),
