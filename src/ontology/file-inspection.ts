@@ -179,7 +179,9 @@ async function finish(
     if (problem !== undefined) return broken(format, problem);
   }
   const found = facts.facts();
-  const raw = found.version_iri ?? found.version_info ?? found.date;
+  const { ontology_iri, version_iri, version_info, date } = found;
+  // Some files have one version IRI for all releases: that of the ontology.
+  const raw = (version_iri === ontology_iri ? null : version_iri) ?? version_info ?? date;
   const version = raw === null ? undefined : { raw, label: labelOf(raw) };
   if (depth !== "full") return { kind: "valid", format, version, checks: { depth }, facts: null };
   if (note !== undefined) return { kind: "valid", format, version, checks: { depth, note }, facts: null };

@@ -38,6 +38,11 @@ test("an archive entry with a path outside the archive is refused, and so is an 
   );
 });
 
+test("a zip file with backslashes in its names is unpacked", async () => {
+  assert.deepEqual(await opened(makeZip({ "a\\x.obo": text }), "zip"), { bytes: text.length, sha256 });
+  await assert.rejects(opened(makeZip({ "..\\x.obo": text }), "zip"), { code: "DOCSTOKG_DOWNLOAD" });
+});
+
 test("a truncated or damaged archive is refused", async () => {
   const packed = gzipSync(text);
   await assert.rejects(opened(packed.subarray(0, packed.length - 9), "gzip"), /gzip file is damaged/);

@@ -75,3 +75,12 @@ test("of several dates, one that begins with its year takes precedence over a te
   assert.equal(await dateOf("2024-05-01", "2023-12-24", "2024-06"), "2024-06");
   assert.equal(await dateOf("May 2012", "18.03.2020"), "May 2012");
 });
+
+test("a version IRI that is the IRI of the ontology names no version", async () => {
+  const versionOf = async (version: string) => {
+    const found = await inspect(`<http://a/x.owl> a <${OWL}Ontology> ; <${OWL}versionIRI> <http://a/x.owl> ${version} .`);
+    return found.kind === "valid" ? found.version?.raw : found.problem;
+  };
+  assert.equal(await versionOf(""), undefined);
+  assert.equal(await versionOf(`; <${OWL}versionInfo> "1.2"`), "1.2");
+});
