@@ -78,7 +78,9 @@ test("of several dates, one that begins with its year takes precedence over a te
 
 test("a version IRI that is the IRI of the ontology names no version", async () => {
   const versionOf = async (version: string) => {
-    const found = await inspect(`<http://a/x.owl> a <${OWL}Ontology> ; <${OWL}versionIRI> <http://a/x.owl> ${version} .`);
+    const found = await inspect(
+      `<http://a/x.owl> a <${OWL}Ontology> ; <${OWL}versionIRI> <http://a/x.owl> ${version} .`,
+    );
     return found.kind === "valid" ? found.version?.raw : found.problem;
   };
   assert.equal(await versionOf(""), undefined);
