@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { projectAt } from "../../test/ontology/kit.ts";
 import { ImportClosure } from "./import-closure.ts";
@@ -50,4 +52,34 @@ test("an import that is written with a fragment or in another case is the same f
   );
   assert.equal(closure.require("b", ["http://h.example/x#"]).length, 0);
   assert.deepEqual(closure.importersOf(sources[0]?.id ?? ""), ["a", "b"]);
+});
+
+test("a source with imports is parsed completely, whatever the check of the other files is", async t => {
+  const { project, server } = await projectAt(t, (request, response) => {
+    const isKnown = request.headers["if-none-match"] === '"v1"';
+    const name = (request.url ?? "").slice(1);
+    const owl = "http://www.w3.org/2002/07/owl#";
+    const imports = name === "x" ? `; <${owl}imports> <${server.origin}/y>` : "";
+    const text = `<http://a/${name}> a <${owl}Ontology> ${imports} ; <${owl}versionInfo> "1.0" .\n<http://a/A> a <${owl}Class> .\n`;
+    response.writeHead(isKnown ? 304 : 200, { etag: '"v1"' }).end(isKnown ? "" : text);
+  });
+  const pull = async (more: string) => {
+    const source = `resolver: direct, extras: { url: "${server.origin}/x" }${more}`;
+    await project.write(`allow_private: true\ncheck: end\nsources:\n  x: { ${source} }\n`);
+    const [x, ...others] = await project.pull();
+    assert.ok(x !== undefined && x.outcome !== "failed", JSON.stringify(x));
+    return { outcome: x.outcome, depth: x.stored.manifest.checks.depth, others: others.map(({ outcome }) => outcome) };
+  };
+  assert.deepEqual(await pull(""), { outcome: "fetched", depth: "end", others: [] });
+  // The stored file was not parsed completely, so its imports are not known.
+  assert.deepEqual(await pull(", imports: true"), { outcome: "fetched", depth: "full", others: ["fetched"] });
+  assert.deepEqual(await pull(", imports: true"), { outcome: "unchanged", depth: "full", others: ["unchanged"] });
+  assert.deepEqual(await pull(', version: "1.0"'), { outcome: "kept", depth: "full", others: [] });
+  await rm(join(project.folder, "ontologies"), { recursive: true });
+  assert.deepEqual(await pull(', version: "1.0"'), { outcome: "fetched", depth: "end", others: [] });
+  assert.deepEqual(await pull(', version: "1.0", imports: true'), {
+    outcome: "fetched",
+    depth: "full",
+    others: ["fetched"],
+  });
 });

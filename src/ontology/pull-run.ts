@@ -16,7 +16,7 @@ import { runPool } from "./pull-pool.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import type { Puller } from "./puller.ts";
 import type { Source } from "./resolver.ts";
-import { isWanted } from "./wanted-version.ts";
+import { hasKnownImports, isWanted } from "./wanted-version.ts";
 
 export interface PullRunDeps {
   readonly settings: OntofetchSettings;
@@ -138,7 +138,9 @@ export class PullRun {
     const candidates = (await store.versions(id)).filter(
       ({ manifest }) =>
         (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) &&
-        isWanted(manifest, source, locked),
+        isWanted(manifest, source, locked) &&
+        // The lockfile has the imports for a frozen pull.
+        (this.#options.isFrozen === true || hasKnownImports(manifest, source)),
     );
     for (const stored of candidates) {
       if (await store.isIntact(stored, signal)) return stored;
