@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { projectAt } from "../../test/ontology/kit.ts";
+import { outcomes } from "../../test/ontology/outcomes.ts";
 import { ImportClosure } from "./import-closure.ts";
 
 const irisOf = (count: number, from = 0) => Array.from({ length: count }, (_, index) => `urn:import:${from + index}`);
@@ -82,4 +83,26 @@ test("a source with imports is parsed completely, whatever the check of the othe
     depth: "full",
     others: ["fetched"],
   });
+});
+
+test("the imports of a file whose statements are not known stay in the lockfile", async t => {
+  const owl = "http://www.w3.org/2002/07/owl#";
+  let context: unknown = { owl };
+  const { project, server } = await projectAt(t, (request, response) => {
+    const imports = request.url === "/x" ? { "owl:imports": { "@id": `${server.origin}/y` } } : {};
+    const id = `http://a${request.url}`;
+    response.end(JSON.stringify({ "@context": context, "@id": id, "@type": "owl:Ontology", ...imports }));
+  });
+  const source = `resolver: direct, imports: true, extras: { url: "${server.origin}/x" }`;
+  await project.write(`allow_private: true\nsources:\n  x: { ${source} }\n`);
+  const lockedIds = async () => {
+    const lock = JSON.parse(await readFile(join(project.folder, "ontologies.lock.json"), "utf8"));
+    return Object.keys(lock.ontologies);
+  };
+  assert.deepEqual(outcomes(await project.pull())["x"], "fetched");
+  const before = await lockedIds();
+  assert.equal(before.length, 2);
+  context = "https://unknown.example/context.jsonld";
+  assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
+  assert.deepEqual(await lockedIds(), before);
 });

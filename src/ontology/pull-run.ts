@@ -197,18 +197,18 @@ export class PullRun {
   }
 
   /**
-   * The imported files that stay in the lockfile. If a file failed, its imports are not known, so the imports of an
-   * earlier pull stay.
+   * The imported files that stay in the lockfile. If a file failed or has no facts, its imports are not known, so the
+   * imports of an earlier pull stay.
    */
   #importedIds(sources: readonly Source[], results: readonly PullResult[]): ReadonlySet<string> {
     const imported = results.filter(({ importedBy }) => importedBy.length > 0);
-    const failed = results
-      .filter(({ outcome }) => outcome === "failed")
+    const unknown = results
+      .filter(result => result.outcome === "failed" || result.stored.manifest.facts === null)
       .map(({ id, importedBy }) => ({
         id,
         imports: importedBy.length > 0 || sources.some(source => source.id === id && source.imports),
       }));
-    return new Set([...imported, ...importedSources(this.#lock, failed)].map(({ id }) => id));
+    return new Set([...imported, ...importedSources(this.#lock, unknown)].map(({ id }) => id));
   }
 
   /**
