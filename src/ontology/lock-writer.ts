@@ -37,7 +37,7 @@ export class LockWriter {
   /**
    * Corrects the importers of files that are in the lockfile.
    * @param importersOf by id, the importers that this run has found
-   * @param isOutdated whether an importer that this run has not found no longer counts
+   * @param isOutdated whether an importer that the lockfile has, and that this run has not found, is removed
    */
   setImporters(
     importersOf: ReadonlyMap<string, readonly string[]>,

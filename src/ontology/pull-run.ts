@@ -212,8 +212,8 @@ export class PullRun {
   }
 
   /**
-   * Corrects the importers of the pulled files. Some of them were not known yet when the file was written to the lockfile.
-   * Of the others that are locked, those stay that this run has not pulled: what they import has not changed.
+   * Corrects the importers of the imported files that this run has pulled: when a file was written to the lockfile, some of
+   * its importers were not known yet. A locked importer that this run has not pulled stays: its imports have not changed.
    * @param keptIds the ids that stay in the lockfile; undefined for all
    */
   async #setImporters(results: readonly PullResult[], keptIds: ReadonlySet<string> | undefined): Promise<void> {

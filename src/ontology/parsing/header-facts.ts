@@ -53,7 +53,7 @@ export class HeaderFacts {
   collect(subject: string, predicate: string, object: string, kind: ObjectKind): void {
     const field = FIELDS.get(predicate);
     if (field === undefined || (field === "import" ? kind !== "iri" : kind !== "iri" && kind !== "literal")) return;
-    // Every class has a label, so only the last subject may become the ontology later.
+    // Every class has a label, so before a subject is known to be an ontology, only the last label is kept.
     if (field === "label" && !this.#isNamed(subject)) {
       this.#lastLabel = { subject, text: object.trim().slice(0, TEXT_MAX) };
       return;

@@ -87,7 +87,7 @@ export class OboStatements {
   /** @param id the id of the stanza; undefined in the header. */
   clause(id: string | undefined, tag: string, value: string): void {
     if (id === undefined) {
-      // Ignored, it might lack an import or an idspace.
+      // The tags after the limit are not ignored, because one of them may be an import or an idspace.
       if (this.#header?.length === HEADER_CLAUSES_MAX)
         throw new SyntaxProblem(`header with more than ${HEADER_CLAUSES_MAX} tags`);
       this.#header?.push([tag, value]);
