@@ -219,7 +219,10 @@ async function tryParser(
       signal?.throwIfAborted();
       parser.write(decoding.decode(buffer.subarray(0, bytesRead)));
       if (onChunk !== undefined) await onChunk();
-      if (depth !== "full" && parser.format !== undefined) return { parser, facts, problem: undefined, isEmpty: false };
+      // A file that ends here is parsed completely, which costs no more.
+      const isLonger = bytesRead === CHUNK_BYTES;
+      if (depth !== "full" && isLonger && parser.format !== undefined)
+        return { parser, facts, problem: undefined, isEmpty: false };
     }
     parser.write(decoding.end());
     parser.end();
