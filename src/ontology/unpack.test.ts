@@ -94,8 +94,10 @@ test("a tar file with a name of more than 100 bytes is unpacked, in the form of 
     assert.deepEqual(await opened(tarOf([header, file, readme]), "tar"), { bytes: text.length, sha256 });
     assert.equal((await opened(tarOf([header, readme, file]), "tar")).bytes, readme.content.length);
   }
-  const odd = { ...posix, content: Buffer.from("no length") };
-  assert.deepEqual(await opened(tarOf([odd, { ...file, name: "x.obo" }]), "tar"), { bytes: text.length, sha256 });
+  for (const content of ["no length", "1e-300 path=a\n", "1 path=a\n", "9999", "9".repeat(70_000)]) {
+    const odd = { ...posix, content: Buffer.from(content) };
+    assert.deepEqual(await opened(tarOf([odd, { ...file, name: "x.obo" }]), "tar"), { bytes: text.length, sha256 });
+  }
 });
 
 test("the only ontology of a tar file is taken, and a damaged tar file is refused", async () => {

@@ -58,7 +58,7 @@ async function entriesOf(file: TarFile): Promise<readonly TarEntry[]> {
     const type = header[156];
     if (type === GNU_NAME || type === EXTENDED) {
       const content = await contentOf(file, at + BLOCK_BYTES, bytes);
-      longName = (type === GNU_NAME ? textOf(content) : pathIn(content)) ?? longName;
+      longName = (type === GNU_NAME ? textOf(content) : pathIn(content)) || longName;
     } else {
       // Entries of other types, such as links, are skipped.
       if (type === REGULAR || type === 0)
@@ -87,8 +87,9 @@ async function contentOf(file: TarFile, start: number, bytes: number): Promise<U
 function pathIn(content: Uint8Array): string | undefined {
   for (let at = 0; at < content.length; ) {
     const space = content.indexOf(0x20, at);
-    const length = space < 0 ? 0 : Number(textOf(content.subarray(at, space)));
-    if (!(length > 0)) return undefined;
+    const length = Number(textOf(content.subarray(at, Math.max(at, space))));
+    // The length counts the whole record, so a shorter one would read the same bytes again and again.
+    if (space < 0 || !Number.isInteger(length) || length <= space - at) return undefined;
     const record = textOf(content.subarray(space + 1, at + length - 1));
     if (record.startsWith("path=")) return record.slice("path=".length);
     at += length;

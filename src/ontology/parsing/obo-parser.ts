@@ -24,7 +24,6 @@ export class OboParser implements FileParser {
     this.#statements = new OboStatements(onStatement, shorthands);
   }
 
-  /** After the end of the file: the ids of its relations that stand for others. */
   get shorthands(): ReadonlyMap<string, string> {
     return this.#statements.foundShorthands;
   }

@@ -3,7 +3,7 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", W: " " };
 
 /** A value of a clause in two parts. */
-export interface OboValue {
+interface OboValue {
   /** Without the trailing comment (`! text`) and the qualifiers. */
   readonly text: string;
   /** What the braces of the qualifiers (`{...}`) contain; empty if there are none. */

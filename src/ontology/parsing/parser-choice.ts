@@ -107,10 +107,8 @@ export async function openParser(
       return new (await import("./xml-file-parser.ts")).XmlFileParser(onStatement, base);
     case "json":
       return new (await import("./json-file-parser.ts")).JsonFileParser(onStatement, base);
-    case "obo": {
-      const { OboParser } = await import("./obo-parser.ts");
-      return new OboParser(onStatement, earlier instanceof OboParser ? earlier.shorthands : undefined);
-    }
+    case "obo":
+      return new (await import("./obo-parser.ts")).OboParser(onStatement, earlier?.shorthands);
     case "functional":
       return new (await import("./functional-parser.ts")).FunctionalParser(onStatement, base);
     case "manchester":
