@@ -2,11 +2,12 @@ import { StoreError } from "../errors.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type UseReport } from "../stores/store.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type UseReport } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import { MAX_PARTS } from "./exchange-parts.ts";
-import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
+import { LeasedUnits } from "./leased-units.ts";
+import { isLost } from "./lost-data.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
 import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
@@ -238,8 +239,8 @@ export class UnitLeases {
   async #returnAll(): Promise<void> {
     if (this.#outage.away !== undefined) return;
     try {
-      while (this.#units.hasSettlements)
-        await this.#store.exchange(this.#units.takeSettlements(MAX_PARTS).map(plainSettlement), []);
+      const { settlements } = this.#units;
+      while (settlements.size > 0) await this.#store.exchange(settlements.take(MAX_PARTS), []);
     } catch {
       // The store does not answer: as if it were away.
     }
@@ -322,9 +323,9 @@ export class UnitLeases {
     this.#collectReports(away);
     const reports =
       away !== undefined || this.#reports.hasCollected ? this.#reports.take(sentUs, MAX_PARTS) : undefined;
-    if (!this.#units.hasSettlements && this.#requests.size === 0 && reports === undefined) return;
-    const settlements = this.#units.takeSettlements(MAX_PARTS);
-    const hasAllSettlements = !this.#units.hasSettlements;
+    if (this.#units.settlements.size === 0 && this.#requests.size === 0 && reports === undefined) return;
+    const settlements = this.#units.settlements.take(MAX_PARTS);
+    const hasAllSettlements = this.#units.settlements.size === 0;
     this.#isDue = !hasAllSettlements;
     // No unit is leased before the store has all reports.
     const requests = this.#reports.hasCollected ? [] : this.#requests.take(sentUs, MAX_PARTS);
@@ -385,14 +386,14 @@ export class UnitLeases {
 
   /** One exchange, counted while it is in flight. */
   async #ask(
-    settlements: readonly LeaseSettlement[],
+    settlements: readonly Settlement[],
     requests: readonly UnitRequest[],
     reports: readonly UseReport[] | undefined,
   ): Promise<readonly LeaseReply[]> {
     this.#exchanging += 1;
     try {
       return await this.#store.exchange(
-        settlements.map(plainSettlement),
+        settlements,
         requests.map(({ roleBudget: _, ...request }) => request),
         reports,
         this.#dead.ids,
@@ -506,10 +507,10 @@ export class UnitLeases {
 
   #storeLost(
     isFirstFailure: boolean,
-    settlements: readonly LeaseSettlement[],
+    settlements: readonly Settlement[],
     roleBudgets: readonly RoleBudget[],
   ): void {
-    this.#units.restoreSettlements(settlements);
+    this.#units.settlements.restore(settlements);
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Units that were not needed yet, or leased ahead, would be used when the store has long been away.
     this.#units.returnAllUnused();
@@ -538,10 +539,6 @@ export class UnitLeases {
 
 const LOST_DATA =
   "the shared store has lost data, or may lack its last changes, so it may not count all requests that were sent";
-
-function isLost(reply: LeaseReply | undefined): boolean {
-  return reply?.kind === "wait" && reply.isLost === true;
-}
 
 /** When the next units can be expected; 0 if the process may ask at any time. */
 function waitMsOf(reply: LeaseReply): number {
