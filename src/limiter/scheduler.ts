@@ -158,18 +158,22 @@ export class Scheduler {
     node.queue?.serve();
     this.#count(node, -1);
     if (this.#hasOvertaken(node)) this.estimates.changed(roleBudget);
+    // With a shared store, a turn lasts as long as the units that were leased in it.
+    if (waiter.units > 0 && roleBudget.holdsUnits(waiter.units + 1) && node.isReady) return;
     for (let at = node; at.above !== undefined; at = at.above) {
-      if (at.isReady) moveToEnd(at.above.children, at);
+      at.keepsTurn = false;
+      if (at.isReady) at.above.children.moveToEnd(at);
       else at.above.children.delete(at);
     }
   }
 
   /** The request that was taken was granted. A heavy one costs its nodes turns at the budgets that they share. */
   granted({ roleBudget, units }: Waiter): void {
+    const skippedTurns = units === 0 || roleBudget.holdsUnits(1) ? 0 : units - 1;
     let key: Budget | string = roleBudget;
     for (let above = keyAbove(key); above !== undefined; above = keyAbove(key)) {
       const node = this.#nodes.get(key);
-      if (node !== undefined) node.skippedTurns = Math.max(0, units - 1);
+      if (node !== undefined) node.skippedTurns = skippedTurns;
       key = above;
     }
     this.estimates.granted(roleBudget);
@@ -182,6 +186,14 @@ export class Scheduler {
   park(waiter: Waiter, limit: Constraint | undefined): void {
     const node = this.#nodeOf(waiter.roleBudget);
     node.parkForSlot(waiter, this.#time.monotonicUs(), limit);
+    node.above?.children.delete(node);
+    for (let at: SchedulerNode | undefined = node; at?.above?.budget !== undefined; at = at.above) at.keepsTurn = true;
+  }
+
+  /** All units that this budget may have are requested from the store: the next reply unparks it. */
+  parkAt(budget: Budget, waiter: Waiter): void {
+    const node = this.#nodeOf(budget);
+    node.parkForSlot(waiter, this.#time.monotonicUs(), undefined);
     node.above?.children.delete(node);
   }
 
@@ -201,13 +213,14 @@ export class Scheduler {
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
         child.skippedTurns -= 1;
-        moveToEnd(node.children, child);
+        node.children.moveToEnd(child);
         continue;
       }
       const outcome = this.#search(child, nowUs);
       if (outcome === "idle" || outcome === child) {
         // The child waits for its own budget; `#unpark` or `join` adds it again.
         node.children.delete(child);
+        if (outcome === child) child.keepsTurn = false;
         continue;
       }
       // The child keeps the turn until the budget that blocks has enough units: no other child goes first meanwhile.
@@ -222,7 +235,7 @@ export class Scheduler {
     const waiter = queue.first;
     if (waiter === undefined) return "idle";
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(waiter.charge, nowUs) ?? 0;
+      const readyUs = at.budget === undefined ? 0 : waiter.roleBudget.readyAtUs(at.budget, waiter.charge, nowUs);
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
       this.#blocked = waiter;
@@ -279,7 +292,8 @@ export class Scheduler {
 
   /** Gives a node a turn at its parent, and so on upward, up to the first node that waits for its own budget. */
   #enqueue(node: SchedulerNode): void {
-    for (let at = node; at.above !== undefined && at.parkedFor === undefined; at = at.above) at.above.children.add(at);
+    for (let at = node; at.above !== undefined && at.parkedFor === undefined; at = at.above)
+      at.above.children.add(at, at.keepsTurn);
   }
 
   #nodeOf(key: Budget | string): SchedulerNode {
@@ -306,9 +320,4 @@ export class Scheduler {
       this.#nodes.delete(at.key);
     }
   }
-}
-
-function moveToEnd<T>(set: Set<T>, member: T): void {
-  set.delete(member);
-  set.add(member);
 }

@@ -58,7 +58,7 @@ export class LeasedUnits {
     unitLease.unusedUnits = 0;
     // The returned units are free after the next exchange, so the store may be asked again before the time that it has
     // announced.
-    unitLease.notBeforeUs = 0;
+    roleBudget.storeMayHaveUnits();
     this.settle(roleBudget, 0, unusedUnits);
   }
 

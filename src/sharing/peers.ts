@@ -2,7 +2,7 @@ import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breake
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Constraint } from "../errors.ts";
-import { budgetsAbove } from "../limiter/budget.ts";
+import { type Budget, budgetsAbove } from "../limiter/budget.ts";
 import { type Charge, type Costs, ONE_UNIT } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { TakenOver } from "../limiter/recount.ts";
@@ -134,6 +134,14 @@ export class Peers {
     if (!wasRequesting && this.isRequesting(waiter) && this.requestCount(roleBudget) === requests)
       this.#countRequest(roleBudget);
     return isReady;
+  }
+
+  /**
+   * The budget above the role budget of a request that lacks units of which all that may be free are requested for other
+   * requests. The next reply of the store decides.
+   */
+  requestedOut({ roleBudget, charge }: Waiter, nowUs: number): Budget | undefined {
+    return this.#unitLeases?.requestedOut(roleBudget, charge.units, nowUs);
   }
 
   /** As `hasLeases`, but a store that answers may have what is missing. */

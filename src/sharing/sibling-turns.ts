@@ -75,6 +75,16 @@ export class SiblingTurns {
     return limitedAbove(roleBudget).flatMap(budget => this.#turnsBefore(budget, roleBudget, least, nowUs));
   }
 
+  /** Whether a request for `least` units could only take units that one with an earlier turn needs together with others. */
+  isBehindHeavier(roleBudget: RoleBudget, least: number, nowUs: number): boolean {
+    for (const budget of limitedAbove(roleBudget))
+      for (const [sibling, { least: units }] of this.#queues.get(budget) ?? []) {
+        if (sibling === roleBudget) break;
+        if (units > least && canSend(sibling, units, nowUs)) return true;
+      }
+    return false;
+  }
+
   /** Grows in the order of the turns. Of the places at several budgets the last one counts. */
   orderOf(roleBudget: RoleBudget): number {
     return Math.max(
@@ -109,8 +119,8 @@ export class SiblingTurns {
     const turns: SiblingTurn[] = [];
     for (const [sibling, { least: units }] of queue ?? []) {
       if (sibling === roleBudget) break;
-      if (units > least && (sibling.unitLease?.notBeforeUs ?? 0) > nowUs) continue;
-      if (sibling.waiting === 0 || sibling.isDetached || !sibling.admits(chargeOf(units), nowUs)) {
+      if (units > least && sibling.storeReadyUs(units) > nowUs) continue;
+      if (!canSend(sibling, units, nowUs)) {
         queue?.delete(sibling);
         continue;
       }
@@ -119,6 +129,11 @@ export class SiblingTurns {
     }
     return turns;
   }
+}
+
+/** Whether a request waits, and only the store delays it. */
+function canSend(roleBudget: RoleBudget, units: number, nowUs: number): boolean {
+  return roleBudget.waiting > 0 && !roleBudget.isDetached && roleBudget.admits(chargeOf(units), nowUs);
 }
 
 /** The budgets with rates that the role budget shares with others. */

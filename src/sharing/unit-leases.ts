@@ -1,4 +1,5 @@
 import { StoreError } from "../errors.ts";
+import { type Budget, budgetsAbove } from "../limiter/budget.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
@@ -10,6 +11,7 @@ import { LeasedUnits } from "./leased-units.ts";
 import { isLost } from "./lost-data.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
+import { RequestedUnits } from "./requested-units.ts";
 import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
 import { type SiblingTurn, SiblingTurns } from "./sibling-turns.ts";
 import { SpareUnits } from "./spare-units.ts";
@@ -62,6 +64,7 @@ export class UnitLeases {
   readonly #spare: SpareUnits;
   readonly #requests: UnitRequests;
   readonly #turns = new SiblingTurns();
+  readonly #requested = new RequestedUnits();
   /** Role budgets for which units were requested only because they had the next turn. */
   readonly #inTurn = new WeakSet<RoleBudget>();
   /** Role budgets whose requests wait until the store is back. */
@@ -125,8 +128,15 @@ export class UnitLeases {
       this.awaitStore(roleBudget);
       return false;
     }
-    if (unitLease.readyUs(units) <= nowUs) this.#request(roleBudget, units, wanted);
+    if (roleBudget.storeReadyUs(units) <= nowUs) this.#request(roleBudget, units, wanted);
     return false;
+  }
+
+  /** The budget above of which all units that may be free are requested; undefined if the units may be requested now. */
+  requestedOut(roleBudget: RoleBudget, units: number, nowUs: number): Budget | undefined {
+    if (this.#outage.away !== undefined || roleBudget.unitLease?.isRequesting) return undefined;
+    if (this.has(roleBudget, units, nowUs)) return undefined;
+    return budgetsAbove(roleBudget).find(budget => budget.isRequestedOut(units, nowUs));
   }
 
   /** Keeps leases for the next call that does not wait, for as long as they may be used. */
@@ -140,7 +150,7 @@ export class UnitLeases {
     if (roleBudget.waiting === 0) this.#turns.leave(roleBudget);
     const wanted = roleBudget.waiting - unitLease.unusedUnits;
     if (wanted <= 0 || this.#outage.away !== undefined) return;
-    if (this.#pace.isRunningLow(roleBudget)) this.#request(roleBudget, units, wanted);
+    if (this.#pace.isRunningLow(roleBudget)) this.#requestAhead(roleBudget, units, wanted);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
@@ -159,6 +169,7 @@ export class UnitLeases {
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
     this.#turns.clear();
+    this.#requested.clear();
     this.#units.returnAllUnused();
     this.takenOver(takenOver);
   }
@@ -185,9 +196,8 @@ export class UnitLeases {
 
   /** The store may have units of this role budget before the time that it has announced. */
   askAgain(roleBudget: RoleBudget): void {
-    const { unitLease } = roleBudget;
-    if (unitLease === undefined || unitLease.notBeforeUs === 0) return;
-    unitLease.notBeforeUs = 0;
+    if (roleBudget.storeReadyUs(roleBudget.unitLease?.refusedUnits ?? 1) === 0) return;
+    roleBudget.storeMayHaveUnits();
     this.#changes.push({ kind: "earlier", roleBudget });
   }
 
@@ -254,6 +264,12 @@ export class UnitLeases {
     this.#scheduleExchange();
   }
 
+  /** Requests units before the scheduler asks for them, unless a heavier request of a sibling has an earlier turn. */
+  #requestAhead(roleBudget: RoleBudget, least: number, wanted: number): void {
+    if (!this.#turns.isBehindHeavier(roleBudget, least, this.#time.monotonicUs()))
+      this.#request(roleBudget, least, wanted);
+  }
+
   /** Requests units for the role budget that has the next turn at a shared budget, before another one gets some. */
   #requestInTurn({ roleBudget, least }: SiblingTurn): void {
     const unitLease = this.#units.leaseOf(roleBudget);
@@ -264,6 +280,7 @@ export class UnitLeases {
 
   #addRequest(roleBudget: RoleBudget, least: number, wanted: number): void {
     this.#units.leaseOf(roleBudget).isRequesting = true;
+    this.#requested.requested(roleBudget, least);
     this.#onRequest?.(roleBudget);
     this.#requests.add(roleBudget, least, wanted);
   }
@@ -408,10 +425,10 @@ export class UnitLeases {
     const unitLease = this.#units.leaseOf(roleBudget);
     const ms = this.#pace.askAhead(roleBudget, () => {
       if (unitLease.unusedUnits > 0 || this.#outage.away !== undefined) return;
-      if (unitLease.notBeforeUs <= this.#time.monotonicUs()) return;
-      if (roleBudget.waiting > 0) this.#request(roleBudget, least, roleBudget.waiting);
+      if (roleBudget.storeReadyUs(least) <= this.#time.monotonicUs()) return;
+      if (roleBudget.waiting > 0) this.#requestAhead(roleBudget, least, roleBudget.waiting);
       // A caller that was refused may try again, and then the store is asked.
-      else unitLease.notBeforeUs = 0;
+      else roleBudget.storeMayHaveUnits();
     });
     unitLease.askUs = ms === undefined ? 0 : this.#time.monotonicUs() + Math.ceil(ms * 1000);
   }
@@ -426,8 +443,9 @@ export class UnitLeases {
   #applyReply({ roleBudget, claims, least }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
-    const expectedUs = unitLease.readyUs(least);
+    const expectedUs = roleBudget.storeReadyUs(least);
     unitLease.isRequesting = false;
+    this.#requested.replied(roleBudget);
     if (reply !== undefined && !isLost(reply)) {
       unitLease.contactUs = nowUs;
       applyContact(roleBudget, claims, reply.kind === "wait" ? reply.key : undefined, nowUs);
@@ -444,8 +462,17 @@ export class UnitLeases {
     if (reply?.kind === "wait") this.#turns.refused(roleBudget, reply.key);
     if (reply !== undefined) {
       const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
-      unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
-      unitLease.refusedUnits = reply.kind === "wait" ? least : 1;
+      const isWaiting = reply.kind === "wait";
+      const full = isWaiting ? budgetsAbove(roleBudget).find(({ storeKey }) => storeKey === reply.key) : undefined;
+      const untilUs = waitUs === 0 ? 0 : nowUs + waitUs;
+      roleBudget.storeMayHaveUnits();
+      if (full === undefined) {
+        unitLease.notBeforeUs = untilUs;
+        unitLease.refusedUnits = isWaiting ? least : 1;
+      } else {
+        full.fullUntilUs = untilUs;
+        full.fullForUnits = least;
+      }
       this.#pace.adjust(roleBudget, reply);
     }
     if (reply?.isStricter && !unitLease.isOverruled) {
@@ -454,7 +481,7 @@ export class UnitLeases {
     }
     // The timer of the waiting requests is set for the time that the store had announced before. In turn, it may be due
     // and not have fired yet.
-    if (this.#inTurn.has(roleBudget) || (expectedUs > nowUs && unitLease.readyUs(least) < expectedUs))
+    if (this.#inTurn.has(roleBudget) || (expectedUs > nowUs && roleBudget.storeReadyUs(least) < expectedUs))
       this.#changes.push({ kind: "earlier", roleBudget });
     this.#changes.push({ kind: "ready", roleBudget });
   }
@@ -481,7 +508,7 @@ export class UnitLeases {
       for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
     for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
     if (this.#dead.addedUs <= sentUs) return;
-    for (const roleBudget of roleBudgets) this.#units.leaseOf(roleBudget).notBeforeUs = 0;
+    for (const roleBudget of roleBudgets) roleBudget.storeMayHaveUnits();
   }
 
   /**
@@ -502,7 +529,7 @@ export class UnitLeases {
   /** A reply is outdated: its units are returned, and the store is asked again. */
   #dropReply(roleBudget: RoleBudget): void {
     this.#units.returnUnused(roleBudget);
-    this.#units.leaseOf(roleBudget).notBeforeUs = 0;
+    roleBudget.storeMayHaveUnits();
   }
 
   #storeLost(
@@ -520,6 +547,7 @@ export class UnitLeases {
     this.#awaiting.clear();
     for (const roleBudget of requesting) {
       this.#units.leaseOf(roleBudget).isRequesting = false;
+      this.#requested.replied(roleBudget);
       this.#changes.push({ kind: "ready", roleBudget });
     }
     this.#outage.probeLater(false);
