@@ -88,8 +88,9 @@ export class Gate {
     if (breakers !== undefined && explain !== undefined)
       breakers.explain = (constraint, { role = "metadata", ...request }) =>
         decidedByText(explain(constraint, { ...request, role }, {}));
-    const peers =
-      (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random, awayPolicy }, wake);
+    const nextBeside = (roleBudget: RoleBudget) => queues.counted.nextBeside(roleBudget);
+    const peersOptions = { store, breakerStore, breakers, time, random, awayPolicy, nextBeside };
+    const peers = (store ?? breakerStore) && new Peers(peersOptions, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);

@@ -35,6 +35,8 @@ export class Budget {
   /** The store has fewer than `fullForUnits` units of this budget before this instant; 0 if that is not known. */
   fullUntilUs = 0;
   fullForUnits = 1;
+  /** Role budgets below it with queued requests. */
+  waitingBelow = 0;
   /** Units that this process has requested from the store, which has not replied yet. */
   requestedUnits = 0;
   /** Learned pace of this server. Undefined until something was learned. */

@@ -3,7 +3,7 @@
  * while the store was asked comes back before the others.
  */
 export class ChildTurns<Child> {
-  readonly #first = new Set<Child>();
+  #first = new Set<Child>();
   readonly #rest = new Set<Child>();
 
   get size(): number {
@@ -18,6 +18,11 @@ export class ChildTurns<Child> {
   add(child: Child, keepsTurn = false): void {
     if (this.has(child)) return;
     (keepsTurn ? this.#first : this.#rest).add(child);
+  }
+
+  moveToFront(child: Child): void {
+    this.delete(child);
+    this.#first = new Set([child, ...this.#first]);
   }
 
   moveToEnd(child: Child): void {

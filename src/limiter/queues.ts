@@ -65,6 +65,7 @@ export class Queues {
   replied(roleBudget: RoleBudget): void {
     const nowUs = this.#time.monotonicUs();
     for (let at: Budget | undefined = roleBudget; at; at = at.above) this.#slotFreed(at);
+    if (roleBudget.holdsUnits(1)) this.counted.giveTurn(roleBudget);
     for (const scheduler of this.#all) if (scheduler.waiting > 0) scheduler.estimates.replied(roleBudget, nowUs);
   }
 

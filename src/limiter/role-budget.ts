@@ -11,6 +11,9 @@ import type { LearnedLimits } from "./learned-limits.ts";
 import type { FormerBudget } from "./sent-history.ts";
 import type { UnitLease } from "./unit-lease.ts";
 
+/** As processes do, a role budget takes its part of a window in this many turns. */
+const TURNS_PER_WINDOW = 4;
+
 /** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
 export interface StoreState {
   isBlocking: boolean;
@@ -108,6 +111,18 @@ export class RoleBudget extends Budget {
     let readyUs = this.leaseUs(units);
     if (!this.holdsUnits(units)) for (const at of budgetsAbove(this)) readyUs = Math.max(readyUs, at.leaseUs(units));
     return readyUs;
+  }
+
+  /**
+   * The most units that it leases in one turn. Of each limit that it shares with other role budgets it takes an equal part,
+   * in several turns.
+   */
+  get turnUnits(): number {
+    let units = Number.POSITIVE_INFINITY;
+    for (const { windows, waitingBelow } of budgetsAbove(this))
+      if (waitingBelow > 1)
+        for (const { limit } of windows) units = Math.min(units, Math.floor(limit / (TURNS_PER_WINDOW * waitingBelow)));
+    return Math.max(1, units);
   }
 
   /** The store may have units before the time that it has announced. */

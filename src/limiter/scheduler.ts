@@ -1,6 +1,6 @@
 import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import { type Budget, NEEDS_SLOT } from "./budget.ts";
+import { type Budget, budgetsAbove, NEEDS_SLOT } from "./budget.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode, topOf } from "./scheduler-node.ts";
 import { StartEstimates } from "./start-estimates.ts";
@@ -108,9 +108,9 @@ export class Scheduler {
       const { timer, budget, waiting } = node;
       timer?.cancel();
       this.estimates.forget(node);
+      this.#remove(node);
       if (budget instanceof RoleBudget) budget.waiting -= waiting;
     }
-    this.#nodes.clear();
     this.#root.children.clear();
     this.#root.below.clear();
     this.#root.waiting = 0;
@@ -122,6 +122,14 @@ export class Scheduler {
   hasten(roleBudget: RoleBudget): void {
     for (let at = this.#nodes.get(roleBudget); at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
+  }
+
+  /** The store has leased units to the role budget. It gets the turn, so that it does not hold them while others wait. */
+  giveTurn(roleBudget: RoleBudget): void {
+    for (let at = this.#nodes.get(roleBudget); at?.above?.budget !== undefined; at = at.above) {
+      if (at.isReady) at.above.children.moveToFront(at);
+      if (at.above.parkedFor === "time") this.#unpark(at.above);
+    }
   }
 
   /** A slot of this budget is free. */
@@ -149,6 +157,14 @@ export class Scheduler {
     return this.#root.isReady && this.#search(this.#root, nowUs) === "ready" ? this.#ready : undefined;
   }
 
+  /** The request that has the turn at the widest budget that this role budget shares, as soon as the budgets admit it. */
+  nextBeside(roleBudget: RoleBudget): Waiter | undefined {
+    const widest = budgetsAbove(roleBudget).at(-1);
+    let node = widest && this.#nodes.get(widest);
+    while (node !== undefined && node.queue === undefined) [node] = node.children;
+    return node?.queue?.first;
+  }
+
   /** Takes the request that has the turn out of its queue, and passes the turn on. */
   take(waiter: Waiter, nowUs: number): void {
     const { roleBudget, estimatedUs } = waiter;
@@ -159,7 +175,7 @@ export class Scheduler {
     this.#count(node, -1);
     if (this.#hasOvertaken(node)) this.estimates.changed(roleBudget);
     // With a shared store, a turn lasts as long as the units that were leased in it.
-    if (waiter.units > 0 && roleBudget.holdsUnits(waiter.units + 1) && node.isReady) return;
+    if (node.isReady && waiter.units > 0 && roleBudget.holdsUnits(waiter.units + 1)) return;
     for (let at = node; at.above !== undefined; at = at.above) {
       at.keepsTurn = false;
       if (at.isReady) at.above.children.moveToEnd(at);
@@ -220,7 +236,7 @@ export class Scheduler {
       if (outcome === "idle" || outcome === child) {
         // The child waits for its own budget; `#unpark` or `join` adds it again.
         node.children.delete(child);
-        if (outcome === child) child.keepsTurn = false;
+        if (outcome === child) this.#leaveTurn(child, nowUs);
         continue;
       }
       // The child keeps the turn until the budget that blocks has enough units: no other child goes first meanwhile.
@@ -229,6 +245,12 @@ export class Scheduler {
       return outcome;
     }
     return "idle";
+  }
+
+  /** The child waits for its own budget: it loses its turn, unless only the store delays it. */
+  #leaveTurn(child: SchedulerNode, nowUs: number): void {
+    const charge = child.queue?.first?.charge;
+    child.keepsTurn = charge !== undefined && child.budget instanceof RoleBudget && child.budget.admits(charge, nowUs);
   }
 
   #searchQueue(node: SchedulerNode, queue: WaitQueue, nowUs: number): SearchOutcome {
@@ -304,7 +326,13 @@ export class Scheduler {
     const node = new SchedulerNode(key, above);
     above.below.add(node);
     this.#nodes.set(key, node);
+    if (key instanceof RoleBudget) for (const at of budgetsAbove(key)) at.waitingBelow += 1;
     return node;
+  }
+
+  #remove({ key }: SchedulerNode): void {
+    this.#nodes.delete(key);
+    if (key instanceof RoleBudget) for (const at of budgetsAbove(key)) at.waitingBelow -= 1;
   }
 
   /** Counts a request in or out, and removes nodes without waiting requests. */
@@ -317,7 +345,7 @@ export class Scheduler {
       at.above?.children.delete(at);
       at.above?.below.delete(at);
       this.estimates.forget(at);
-      this.#nodes.delete(at.key);
+      this.#remove(at);
     }
   }
 }

@@ -29,6 +29,8 @@ export interface PeersOptions {
   readonly time: Time;
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
+  /** The queued request that has the next turn at the budgets that this role budget shares. */
+  readonly nextBeside: (roleBudget: RoleBudget) => Waiter | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export class Peers {
   /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
-  constructor({ store, breakerStore, breakers, time, random, awayPolicy }: PeersOptions, wake: () => void) {
+  constructor({ store, breakerStore, breakers, time, random, awayPolicy, nextBeside }: PeersOptions, wake: () => void) {
     this.#time = time;
     this.#suspension = new Suspension(time);
     const dead = new DeadProcesses(time);
@@ -64,7 +66,7 @@ export class Peers {
         const call = this.#lastCalls.get(roleBudget);
         if (call !== undefined) this.#breakerSync?.refreshAhead(call);
       };
-      const unitLeases = new UnitLeases({ store, time, dead, random, awayPolicy, wake, onRequest });
+      const unitLeases = new UnitLeases({ store, time, dead, random, awayPolicy, wake, nextBeside, onRequest });
       this.#unitLeases = unitLeases;
       this.#costLeases = new CostLeases(store, time, dead, () => unitLeases.away !== undefined, wake);
       this.#slotLeases = new SlotLeases(store, time, dead, () => unitLeases.reached(), wake);

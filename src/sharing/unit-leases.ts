@@ -3,6 +3,7 @@ import { type Budget, budgetsAbove } from "../limiter/budget.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
+import type { Waiter } from "../limiter/waiter.ts";
 import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type UseReport } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
@@ -13,7 +14,6 @@ import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
 import { RequestedUnits } from "./requested-units.ts";
 import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
-import { type SiblingTurn, SiblingTurns } from "./sibling-turns.ts";
 import { SpareUnits } from "./spare-units.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
@@ -36,6 +36,8 @@ export interface UnitLeasesOptions {
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
   readonly wake: () => void;
+  /** The queued request that has the next turn at the budgets that this role budget shares. */
+  readonly nextBeside: (roleBudget: RoleBudget) => Waiter | undefined;
   /** Called when units are requested for a role budget: the records that its next request needs can be read meanwhile. */
   readonly onRequest?: ((roleBudget: RoleBudget) => void) | undefined;
 }
@@ -52,6 +54,7 @@ export class UnitLeases {
   readonly #dead: DeadProcesses;
   readonly #wake: () => void;
   readonly #onRequest: ((roleBudget: RoleBudget) => void) | undefined;
+  readonly #nextBeside: (roleBudget: RoleBudget) => Waiter | undefined;
   readonly #outage: StoreOutage;
   readonly #reports = new SharedUseReports();
   /** The outage for which the use that is known was collected. */
@@ -63,10 +66,7 @@ export class UnitLeases {
   readonly #units: LeasedUnits;
   readonly #spare: SpareUnits;
   readonly #requests: UnitRequests;
-  readonly #turns = new SiblingTurns();
   readonly #requested = new RequestedUnits();
-  /** Role budgets for which units were requested only because they had the next turn. */
-  readonly #inTurn = new WeakSet<RoleBudget>();
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
   /** When an operator has last changed the rates of a budget. */
@@ -82,7 +82,8 @@ export class UnitLeases {
   /** Whether settlements must be sent without waiting for the next request of units. */
   #isDue = false;
 
-  constructor({ store, time, dead, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
+  constructor({ store, time, dead, random, awayPolicy, wake, nextBeside, onRequest }: UnitLeasesOptions) {
+    this.#nextBeside = nextBeside;
     this.#onRequest = onRequest;
     this.#store = store;
     this.#time = time;
@@ -95,7 +96,7 @@ export class UnitLeases {
       () => this.#settleNow(),
     );
     this.#spare = new SpareUnits({ time, processes: () => store.processes, onKept: () => this.#returnKept() });
-    this.#requests = new UnitRequests(time, this.#pace, this.#spare, this.#turns);
+    this.#requests = new UnitRequests(time, this.#pace, this.#spare);
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -147,7 +148,6 @@ export class UnitLeases {
   charged(roleBudget: RoleBudget, units: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     unitLease.charge(units);
-    if (roleBudget.waiting === 0) this.#turns.leave(roleBudget);
     const wanted = roleBudget.waiting - unitLease.unusedUnits;
     if (wanted <= 0 || this.#outage.away !== undefined) return;
     if (this.#pace.isRunningLow(roleBudget)) this.#requestAhead(roleBudget, units, wanted);
@@ -168,7 +168,6 @@ export class UnitLeases {
   /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
-    this.#turns.clear();
     this.#requested.clear();
     this.#units.returnAllUnused();
     this.takenOver(takenOver);
@@ -259,47 +258,19 @@ export class UnitLeases {
   #request(roleBudget: RoleBudget, least: number, wanted: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.isRequesting) return;
-    for (const turn of this.#turns.before(roleBudget, least, this.#time.monotonicUs())) this.#requestInTurn(turn);
-    this.#addRequest(roleBudget, least, wanted);
-    this.#scheduleExchange();
-  }
-
-  /** Requests units before the scheduler asks for them, unless a heavier request of a sibling has an earlier turn. */
-  #requestAhead(roleBudget: RoleBudget, least: number, wanted: number): void {
-    if (!this.#turns.isBehindHeavier(roleBudget, least, this.#time.monotonicUs()))
-      this.#request(roleBudget, least, wanted);
-  }
-
-  /** Requests units for the role budget that has the next turn at a shared budget, before another one gets some. */
-  #requestInTurn({ roleBudget, least }: SiblingTurn): void {
-    const unitLease = this.#units.leaseOf(roleBudget);
-    if (unitLease.isRequesting || unitLease.unusedUnits > 0) return;
-    this.#inTurn.add(roleBudget);
-    this.#addRequest(roleBudget, least, roleBudget.waiting);
-  }
-
-  #addRequest(roleBudget: RoleBudget, least: number, wanted: number): void {
-    this.#units.leaseOf(roleBudget).isRequesting = true;
+    unitLease.isRequesting = true;
     this.#requested.requested(roleBudget, least);
     this.#onRequest?.(roleBudget);
     this.#requests.add(roleBudget, least, wanted);
+    this.#scheduleExchange();
   }
 
-  /** Returns the units that were requested in turn and cannot be used yet, and asks for the role budgets behind. */
-  #passTurns(roleBudgets: readonly RoleBudget[]): void {
-    const nowUs = this.#time.monotonicUs();
-    const unused = roleBudgets.filter(roleBudget => {
-      const { unusedUnits, leasedUnits, leasedUs } = this.#units.leaseOf(roleBudget);
-      const isInTurn = this.#inTurn.delete(roleBudget);
-      return isInTurn && unusedUnits > 0 && unusedUnits === leasedUnits && leasedUs <= nowUs;
-    });
-    if (unused.length === 0) return;
-    for (const roleBudget of unused) {
-      this.#turns.leave(roleBudget);
-      this.#units.returnUnused(roleBudget);
-    }
-    for (const roleBudget of roleBudgets) this.askAgain(roleBudget);
-    this.#wake();
+  /** Requests units before the time at which they can be expected, for the request that will have the turn then. */
+  #requestAhead(roleBudget: RoleBudget, least: number, wanted: number): void {
+    const next = this.#nextBeside(roleBudget);
+    if (next === undefined || next.roleBudget === roleBudget) this.#request(roleBudget, least, wanted);
+    else if (next.units <= least || next.roleBudget.storeReadyUs(next.units) <= this.#time.monotonicUs())
+      this.#request(next.roleBudget, next.units, next.roleBudget.waiting);
   }
 
   #settleNow(): void {
@@ -378,7 +349,6 @@ export class UnitLeases {
       this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
-    this.#passTurns(roleBudgets);
     // No request uses what is left over now: the other processes may.
     for (const roleBudget of roleBudgets)
       if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
@@ -457,13 +427,11 @@ export class UnitLeases {
     if (reply?.kind === "granted") {
       const keys = claims.map(({ key }) => key);
       this.#units.add(roleBudget, keys, reply.units, Math.ceil((reply.delayMs ?? 0) * 1000));
-      this.#turns.granted(roleBudget, reply.units);
     }
-    if (reply?.kind === "wait") this.#turns.refused(roleBudget, reply.key);
     if (reply !== undefined) {
       const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
       const isWaiting = reply.kind === "wait";
-      const full = isWaiting ? budgetsAbove(roleBudget).find(({ storeKey }) => storeKey === reply.key) : undefined;
+      const full = fullBudget(roleBudget, reply, nowUs);
       const untilUs = waitUs === 0 ? 0 : nowUs + waitUs;
       roleBudget.storeMayHaveUnits();
       if (full === undefined) {
@@ -471,7 +439,7 @@ export class UnitLeases {
         unitLease.refusedUnits = isWaiting ? least : 1;
       } else {
         full.fullUntilUs = untilUs;
-        full.fullForUnits = least;
+        full.fullForUnits = isWaiting ? least : 1;
       }
       this.#pace.adjust(roleBudget, reply);
     }
@@ -479,9 +447,8 @@ export class UnitLeases {
       unitLease.isOverruled = true;
       this.#changes.push({ kind: "overruled", roleBudget });
     }
-    // The timer of the waiting requests is set for the time that the store had announced before. In turn, it may be due
-    // and not have fired yet.
-    if (this.#inTurn.has(roleBudget) || (expectedUs > nowUs && roleBudget.storeReadyUs(least) < expectedUs))
+    // The timer of the waiting requests is set for the time that the store had announced before.
+    if (expectedUs > nowUs && roleBudget.storeReadyUs(least) < expectedUs)
       this.#changes.push({ kind: "earlier", roleBudget });
     this.#changes.push({ kind: "ready", roleBudget });
   }
@@ -567,6 +534,13 @@ export class UnitLeases {
 
 const LOST_DATA =
   "the shared store has lost data, or may lack its last changes, so it may not count all requests that were sent";
+
+/** The budget above the role budget that has no more units; undefined if it is the role budget, or not known. */
+function fullBudget(roleBudget: RoleBudget, reply: LeaseReply, nowUs: number): Budget | undefined {
+  const above = budgetsAbove(roleBudget);
+  if (reply.kind === "wait") return above.find(({ storeKey }) => storeKey === reply.key);
+  return above.find(({ log, windows }) => log.earliestUs(windows, 0, reply.units + 1, nowUs) > nowUs);
+}
 
 /** When the next units can be expected; 0 if the process may ask at any time. */
 function waitMsOf(reply: LeaseReply): number {
