@@ -39,6 +39,8 @@ export class QueueEstimate {
   readonly madeUs: number;
   /** The shortest time between the start of a decided request and the end of its bound. */
   slackUs = Number.POSITIVE_INFINITY;
+  /** Whether the bound of a decided request is over, although the rates do not make it late: it can wait no longer. */
+  hasDue = false;
   /** The instant up to which the estimate has run. */
   #atUs: number;
   /** Requests with a bound that are not decided yet. */
@@ -338,7 +340,10 @@ export class QueueEstimate {
     if (latestUs < Number.POSITIVE_INFINITY) this.#undecidedBounded -= 1;
     if (startUs <= latestUs) this.slackUs = Math.min(this.slackUs, latestUs - startUs);
     const isLate = startUs > latestUs && !this.#isDue(node, entry);
-    if (!isLate) node.lateGroup = undefined;
+    if (!isLate) {
+      node.lateGroup = undefined;
+      this.hasDue ||= startUs > latestUs;
+    }
     if (waiter === undefined) return;
     if (!this.#isQuestion) waiter.estimatedUs = startUs;
     if (!isLate) return;

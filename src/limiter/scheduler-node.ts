@@ -50,6 +50,8 @@ export class SchedulerNode {
   estimate: QueueEstimate | undefined = undefined;
   /** Of a node below the root: how much later than estimated its requests may start and still keep their bounds. */
   slackUs = Number.POSITIVE_INFINITY;
+  /** As `QueueEstimate.hasDue`, at the last judgement. */
+  hasDue = false;
   /** Fires when the slack is used up. */
   judging: Timer | undefined = undefined;
   timer: Timer | undefined = undefined;

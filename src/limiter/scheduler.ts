@@ -169,7 +169,7 @@ export class Scheduler {
   take(waiter: Waiter, nowUs: number): void {
     const { roleBudget, estimatedUs } = waiter;
     const node = this.#nodeOf(roleBudget);
-    if (estimatedUs > 0) this.estimates.delayed(roleBudget, nowUs - estimatedUs);
+    if (estimatedUs !== undefined) this.estimates.delayed(roleBudget, nowUs - estimatedUs);
     waiter.leftQueue(nowUs);
     node.queue?.serve();
     this.#count(node, -1);

@@ -118,6 +118,7 @@ export class StartEstimates {
       }
       top.estimate = estimate.isOneQueue ? estimate : undefined;
       top.slackUs = estimate.slackUs;
+      top.hasDue = estimate.hasDue;
       this.#judgeAgain(top, estimate.hasPending);
     }
     this.#suspects.clear();
@@ -166,8 +167,9 @@ export class StartEstimates {
     if (top === undefined) return;
     top.estimate = undefined;
     const first = this.#nodes.get(roleBudget)?.queue?.first;
-    if (first === undefined || first.estimatedUs === 0) return;
-    if (roleBudget.freeUs(first.charge, nowUs) - first.estimatedUs > top.slackUs) this.#suspects.add(top);
+    if (first?.estimatedUs === undefined) return;
+    const slackUs = top.hasDue ? 0 : top.slackUs;
+    if (roleBudget.freeUs(first.charge, nowUs) - first.estimatedUs > slackUs) this.#suspects.add(top);
   }
 
   /** The estimate of requests that pass this budget does not hold any more; none of them starts later. */
