@@ -12,8 +12,7 @@ type SearchOutcome = "ready" | "idle" | SchedulerNode;
 
 /**
  * Decides which queued request is next: first in, first out within a role budget, round robin between the role budgets
- * of a shared budget and between the hosts under the global ceiling (law L3). With a shared store, the turns at a shared
- * budget are those in which units are leased (`SiblingTurns`). It grants nothing itself: `next` names the
+ * of a shared budget and between the hosts under the global ceiling (law L3). It grants nothing itself: `next` names the
  * request that has the turn, and the caller answers with `take` or `park`. There is no polling: a node that waits for time
  * arms one timer, which calls `wake`; a node that waits for a slot is unparked by its release. After each the caller
  * asks again (law L2).

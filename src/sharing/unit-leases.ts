@@ -499,11 +499,7 @@ export class UnitLeases {
     roleBudget.storeMayHaveUnits();
   }
 
-  #storeLost(
-    isFirstFailure: boolean,
-    settlements: readonly Settlement[],
-    roleBudgets: readonly RoleBudget[],
-  ): void {
+  #storeLost(isFirstFailure: boolean, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
     this.#units.settlements.restore(settlements);
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Units that were not needed yet, or leased ahead, would be used when the store has long been away.
