@@ -171,7 +171,7 @@ test("a role whose slot another process has leaves its turns at the total to the
 
 for (const [rates, weight, used] of [
   ["2/SECOND", 2, 0.9],
-  ["10/SECOND", 5, 0.65],
+  ["10/SECOND", 5, 0.5],
 ] as const)
   for (const storeMs of [0, 30])
     test(`a role whose requests have weight ${weight} takes turns at ${rates} with those of other processes, with a store that answers after ${storeMs} ms`, async () => {
