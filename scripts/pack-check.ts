@@ -58,16 +58,19 @@ for (const [sink, peer] of [[otelSink, "@opentelemetry/api"], [prometheusSink, "
     target: "es2024",
     types: ["node"],
   };
-  const lib = ["es2024", "esnext.disposable"];
   const typeRoots = [join(root, "node_modules/@types")];
-  writeFileSync(
-    join(consumer, "tsconfig.json"),
-    JSON.stringify({
-      compilerOptions: { ...options, lib, typeRoots, exactOptionalPropertyTypes: true },
-      files: ["types.ts"],
-    }),
-  );
-  run(consumer, join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.json");
+  // With the types of browsers, `RequestInit` is another type.
+  for (const browser of [[], ["dom", "dom.iterable"]]) {
+    const lib = ["es2024", "esnext.disposable", ...browser];
+    writeFileSync(
+      join(consumer, "tsconfig.json"),
+      JSON.stringify({
+        compilerOptions: { ...options, lib, typeRoots, exactOptionalPropertyTypes: true },
+        files: ["types.ts"],
+      }),
+    );
+    run(consumer, join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.json");
+  }
 
   for (const bin of Object.keys(manifest.bin)) {
     const version = run(consumer, join(consumer, "node_modules/.bin", bin), "--version").trim();

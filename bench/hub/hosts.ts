@@ -8,7 +8,7 @@ import { hubRequest, sendAll } from "./callers.ts";
 import { EventCount } from "./hubs.ts";
 import { InstantWire } from "./instant-wire.ts";
 
-const BYTES_PER_HOST_MAX = 600;
+const BYTES_PER_HOST_MAX = 200;
 /** Requests before the measurement, so that objects that are created once are not counted. */
 const FIRST = 1000;
 

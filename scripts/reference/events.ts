@@ -30,7 +30,7 @@ export function metricsPage(): string {
   return page(
     "Metrics and report numbers",
     "## Metrics",
-    'All names begin with `docstokg_`; `prometheusSink({ prefix: "harvest_" })` and `otelSink({ prefix })` replace it. Beyond 1000 hosts the label `host` is `(other)`. The buckets of the histograms are from 1 ms to five minutes.',
+    'All names begin with `docstokg_`; `prometheusSink({ prefix: "harvest_" })` and `otelSink({ prefix })` replace it. Beyond 1000 hosts the label `host` is `(other)`; partitions have the label of their host. The buckets of the histograms are from 1 ms to five minutes.',
     table(
       ["metric", "kind", "labels", "meaning"],
       metrics.map(([name, { kind, labels, about }]) => [

@@ -104,7 +104,10 @@ export type BreakerEvent =
        */
       readonly last_rate_delay_ms: number | undefined;
     } & CircuitName)
-  /** A cooldown of a host has started or become longer. */
+  /**
+   * A cooldown of a host has started, or its end has changed. Also emitted for the cooldown that is left when another one
+   * of the host has ended early.
+   */
   | {
       readonly event_type: "breaker_cooldown_set";
       /** The canonical name of the host, or `resolver <name>` when an operator has opened a resolver. */
@@ -118,7 +121,7 @@ export type BreakerEvent =
       /** Present when the cooldown was read from the record of another process. */
       readonly from_peer?: true;
     }
-  /** A cooldown has ended early, by a successful call or by an operator. */
+  /** A cooldown has ended early, by a successful call or by an operator, and no other cooldown of the host is left. */
   | {
       readonly event_type: "breaker_cooldown_ended";
       /** The canonical name of the host, or `resolver <name>` when an operator had opened a resolver. */
@@ -128,7 +131,7 @@ export type BreakerEvent =
       /** What ended it. */
       readonly by: "success" | "operator";
     }
-  /** A host in shadow mode was called although its circuit would have refused the call. */
+  /** A host in shadow mode was called although its circuit or a cooldown would have refused the call. */
   | {
       readonly event_type: "breaker_shadow";
       /** The canonical name of the host. */

@@ -1,6 +1,9 @@
-import { isOperatorReason, reasonText } from "./cooldowns.ts";
+import { OPERATOR_PREFIX } from "./cooldowns.ts";
 
-/** Prints the stored reason `cli-open:maintenance` as `opened by operator: maintenance`. JSON has the stored reason. */
+/**
+ * Prints the stored reason `cli-open:maintenance` as `opened by operator: maintenance`, also inside the name of a limit:
+ * `open circuit (cli-open:maintenance)`. JSON has the stored reason.
+ */
 export function breakerReasonText(reason: string): string {
-  return isOperatorReason(reason) ? `opened by operator: ${reasonText(reason)}` : reason;
+  return reason.replace(OPERATOR_PREFIX, "opened by operator: ");
 }

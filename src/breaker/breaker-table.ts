@@ -29,7 +29,7 @@ export class BreakerTable {
   #policies: BreakerPolicies;
   readonly #time: Time;
   readonly #onChange: OnCircuitChange;
-  /** What denied calls before a reload that has given them other owners. */
+  /** The owners before a reload that still deny calls, although the reload has given these calls other owners. */
   readonly former = new FormerOwners();
   readonly #hosts: EvictingMap<HostBreaker>;
   #hasPartitions = false;
@@ -101,17 +101,17 @@ export class BreakerTable {
     const isOwner = host === circuitName || host === cooldownName;
     const isShadow = this.#policies.isShadow(circuitName);
     const own = isOwner ? undefined : this.#hosts.get(host);
-    const owners = { circuit, cooldown, host: own, common: NO_COMMON_OWNERS, former, isShadow };
+    const owners = { circuit, cooldown, host: own, common: NO_HOSTS, former, isShadow };
     const isSole = circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text);
-    // What is over does not come back, so that owners without former ones can be kept.
+    // Former owners whose state is over never deny a call again, so owners without former ones can be cached.
     const hadOthers = former.length > 0 || partition !== undefined || this.former.hasPaths(text);
     if (isSole && (this.former.isEmpty || !hadOthers)) circuit.soleOwners = owners;
     return owners;
   }
 
-  /** What denied a call before a reload, and still does. */
+  /** The owners before a reload that still deny the call. */
   #formerOf(host: string, path: string | undefined, partition: string | undefined): readonly HostBreaker[] {
-    if (this.former.isEmpty) return NO_COMMON_OWNERS;
+    if (this.former.isEmpty) return NO_HOSTS;
     const suffix = partition === undefined ? "" : partitionName("", partition);
     return this.former.of({ host, path, suffix }, this.#policies, this.#time.monotonicUs());
   }
@@ -172,7 +172,7 @@ export class BreakerTable {
     const call = { host: text, path, suffix: partition };
     const former = this.former.of(call, this.#policies, this.#time.monotonicUs());
     const owner = inPartition(circuit);
-    // The setting of the circuit decides for the cooldown too.
+    // The cooldown is kept for each partition if the circuit is, whatever `per` of its own owner says.
     const cooldownOwner = owner === circuit ? cooldown : `${cooldown}${partition}`;
     const names = new Set([`${common}${partition}`, owner, cooldownOwner, circuit, cooldown, host]);
     return { names: [...names], circuit: owner, former };
@@ -180,7 +180,7 @@ export class BreakerTable {
 
   /** The partitions of a host or service in the table. All hosts are searched if the table has any partition. */
   partitionsOf(text: string): readonly HostBreaker[] {
-    if (!this.#hasPartitions) return NO_COMMON_OWNERS;
+    if (!this.#hasPartitions) return NO_HOSTS;
     const common = canonicalName(text);
     return [...this.#hosts.values()].filter(({ name }) => nameWithoutPartition(name) === common);
   }
@@ -266,14 +266,14 @@ export interface CallOwners {
    * apply, and the ramp-up after such an order.
    */
   readonly common: readonly HostBreaker[];
-  /** Those that denied the call before a reload, as far as their state from then still does. Nearly always none. */
+  /** The owners before a reload that still deny the call by their state from then. Nearly always none. */
   readonly former: readonly HostBreaker[];
   /** Calls that would be refused are reported and sent. */
   readonly isShadow: boolean;
 }
 
-/** For calls that belong to no partition. */
-const NO_COMMON_OWNERS: readonly HostBreaker[] = [];
+/** Shared, because most calls have neither common nor former owners. */
+const NO_HOSTS: readonly HostBreaker[] = [];
 
 /** All hosts and services whose cooldown may block a call: its owners, and `common` for a call of a partition. */
 export function allOwners(owners: CallOwners): readonly HostBreaker[] {

@@ -88,7 +88,9 @@ export class CallSettler implements PermitOwner {
   #succeed(call: IssuedCall, result: CallResult): void {
     const { cooldownHost, circuit, resolver, number } = call;
     const { time, emitter, endCooldown } = this.#deps;
-    if (emitter.hasListener("breaker_success")) emitter.succeeded(call, result, circuit.holder.at(time.monotonicUs()));
+    if (emitter.hasListener("breaker_success"))
+      // Time does not change a closed circuit, so that the clock need not be read.
+      emitter.succeeded(call, result, circuit.holder.at(circuit.holder.isClosed ? 0 : time.monotonicUs()));
     this.responseBegan(call);
     if (cooldownHost.mayHaveCooldown && cooldownHost.cooldowns.endBySuccess(number, time.monotonicUs()))
       endCooldown(cooldownHost);

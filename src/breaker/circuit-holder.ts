@@ -25,8 +25,8 @@ import type { PassedCircuit } from "./permit.ts";
 /** Called after each change of the state or of its counts, and when a probe ends. Not called when a probe is sent. */
 export type OnCircuitChange = (holder: CircuitHolder, old: Circuit, origin: ChangeOrigin) => void;
 
-/** An operator has opened one circuit. */
-export interface CircuitOrder {
+/** An order of an operator for a limited time: a host or circuit is open, or the calls of a role are held. */
+export interface TimedOrder {
   readonly untilUs: number;
   readonly reason: OpenReason;
 }
@@ -37,12 +37,12 @@ export class CircuitHolder {
   /** Replaced by a reload; the state stays. */
   policy: CircuitPolicy;
   /**
-   * The shared record may count failures of this circuit, of this process or of peers. The next success resets them.
+   * The shared record may have failures of this circuit, from this process or its peers. The next success resets them.
    */
   hasSharedFailures = false;
   readonly #onChange: OnCircuitChange;
   #circuit: Circuit = CLOSED;
-  #order: CircuitOrder | undefined;
+  #order: TimedOrder | undefined;
   #openedUs: number | undefined;
   /** Created on first use: only circuits of resolvers have one. */
   #throttles: ThrottleEvents | undefined;
@@ -65,7 +65,7 @@ export class CircuitHolder {
   }
 
   /** The running order of an operator to open this circuit, if any. */
-  orderAt(nowUs: number): CircuitOrder | undefined {
+  orderAt(nowUs: number): TimedOrder | undefined {
     return this.#order !== undefined && this.#order.untilUs > nowUs ? this.#order : undefined;
   }
 
@@ -75,11 +75,11 @@ export class CircuitHolder {
     return isOpen || this.orderAt(nowUs) !== undefined;
   }
 
-  setOrder(order: CircuitOrder | undefined): void {
+  setOrder(order: TimedOrder | undefined): void {
     this.#order = order;
   }
 
-  /** For the circuit of a resolver, which calls several hosts: as for the throttles of one host. */
+  /** Whether the throttle of a call with this permit is part of a burst that was counted. For resolvers: hosts have theirs. */
   isThrottleCounted(permit: number): boolean {
     return this.#throttles?.isCounted(permit) ?? false;
   }

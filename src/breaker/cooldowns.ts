@@ -11,24 +11,24 @@ import type { IssuedCall } from "./permit.ts";
 import type { RampUps } from "./ramp-up.ts";
 
 /** Stored in shared records and printed in events, so this text must never change. */
-const PREFIX = "cli-open:";
+export const OPERATOR_PREFIX = "cli-open:";
 
 /**
  * The reason of a cooldown that an operator has ordered: `cli-open:maintenance`. Every process that shares the store
  * prints it, so it is stored without secrets.
  */
 export function operatorReason(text: string): OpenReason {
-  return `${PREFIX}${redactedText(text)}`;
+  return `${OPERATOR_PREFIX}${redactedText(text)}`;
 }
 
 /** The text of an operator's reason, without its prefix. Any other reason is returned unchanged. */
 export function reasonText(reason: string): string {
-  return isOperatorReason(reason) ? reason.slice(PREFIX.length) : reason;
+  return isOperatorReason(reason) ? reason.slice(OPERATOR_PREFIX.length) : reason;
 }
 
 /** Ordered by an operator, so no result of a call may end it (law B5). */
 export function isOperatorReason(reason: string): boolean {
-  return reason.startsWith(PREFIX);
+  return reason.startsWith(OPERATOR_PREFIX);
 }
 
 /** Calls to a host are refused until `untilUs`. */

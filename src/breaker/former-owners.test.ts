@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { plain, setUp } from "../../test/breaker/kit.ts";
 import { Gate } from "../gate/gate.ts";
 import { breakersOf } from "../gate/registry-breakers.ts";
@@ -186,6 +188,26 @@ test("a call that waits for what was carried over is sent when an operator close
   breakers.giveOrder({ unit: HOST }, { kind: "close" });
   await time.advance(1);
   assert.equal(waitedMs, 1000);
+});
+
+test("what was carried over for a host is freed by the first call after its end and its trial call", async () => {
+  const { time, answers, breakers, reload, permits } = await world("in a service");
+  const call = { host: HOST, path: "/x" };
+  answers(503, 5, call);
+  await reload("alone");
+  const carried = () => breakers.table.ownersOf(HOST).former;
+  const weak = new WeakRef(carried()[0] as object);
+  await time.advance(60_000);
+  const [trial] = permits(call);
+  assert.ok(trial?.isAllowed);
+  trial.report({ outcome: { kind: "success" }, status: 200 });
+  assert.deepEqual(carried(), []);
+  // A WeakRef holds its object until the end of the turn that has made or read it.
+  await new Promise(resolve => setImmediate(resolve));
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  assert.equal(weak.deref(), undefined);
+  assert.equal(breakers.table.former.isEmpty, false);
 });
 
 test("what was carried over is freed by the next call after its end, without another reload", async () => {

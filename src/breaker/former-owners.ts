@@ -1,6 +1,6 @@
 import type { BreakerPolicies } from "../policy/breaker-policy.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
-import { CircuitHolder, type CircuitOrder } from "./circuit-holder.ts";
+import { CircuitHolder, type TimedOrder } from "./circuit-holder.ts";
 import type { Cooldown } from "./cooldowns.ts";
 import { HostBreaker } from "./host-breaker.ts";
 
@@ -25,9 +25,9 @@ interface OwnerNames {
 /** What denies the calls of one role. */
 interface HeldRole {
   /** Its end is the open time; for a half-open circuit, the time of the reload. */
-  readonly circuit?: CircuitOrder | undefined;
-  readonly order?: CircuitOrder | undefined;
-  readonly hold?: CircuitOrder | undefined;
+  readonly circuit?: TimedOrder | undefined;
+  readonly order?: TimedOrder | undefined;
+  readonly hold?: TimedOrder | undefined;
   readonly isRamping: boolean;
 }
 
@@ -45,12 +45,22 @@ interface Ending {
   readonly kind: "host" | "circuit" | "hold";
 }
 
+/** What is carried over for the calls to one host. */
+interface Carried {
+  readonly breaker: HostBreaker;
+  /** The hosts, services and partitions whose orders end it. */
+  readonly names: readonly string[];
+}
+
 interface PastReload {
   /** The policies before it. */
   readonly policies: BreakerPolicies;
   readonly states: ReadonlyMap<string, HeldState>;
-  /** The carried state, by its former owner, its call and the new owner. */
-  readonly carried: Map<string, { readonly breaker: HostBreaker; readonly names: ReadonlySet<string> }>;
+  /**
+   * The carried state, by its former owner, its call and the new owner. Undefined where it is over: there is one for each
+   * host that was called, so that only its key is kept.
+   */
+  readonly carried: Map<string, Carried | undefined>;
   readonly endings: Map<string, Ending>;
   readonly endUs: number;
 }
@@ -105,8 +115,7 @@ export class FormerOwners {
     this.#dropEnded(nowUs);
     if (this.#reloads.length === 0) return NO_OWNERS;
     const now = ownerNames(policies, call);
-    const found = this.#reloads.flatMap(reload => carriedOwners(reload, call, now, policies, nowUs));
-    return found.filter(breaker => isHeld(breaker, nowUs));
+    return this.#reloads.flatMap(reload => carriedOwners(reload, call, now, policies, nowUs));
   }
 
   /** Also frees the carried states: there is one for each host that was called meanwhile. */
@@ -119,8 +128,9 @@ export class FormerOwners {
   end(ending: Ending): readonly HostBreaker[] {
     return this.#reloads.flatMap(({ carried, endings }) => {
       endings.set(JSON.stringify(ending), ending);
-      const found = [...carried.values()].filter(({ names }) => names.has(ending.name));
-      return found.map(({ breaker }) => ended(breaker, ending));
+      return [...carried.values()].flatMap(each =>
+        each?.names.includes(ending.name) ? ended(each.breaker, ending) : [],
+      );
     });
   }
 }
@@ -147,13 +157,16 @@ function carriedOwners(
     if (left === undefined) return [];
     const { host } = policies.route(call.host, call.path);
     const key = JSON.stringify([name, `${host}${call.suffix}`, now.circuit]);
-    const known = carried.get(key);
-    if (known !== undefined) return known.breaker;
-    const names = new Set([name, host, ...now.owners, ...now.common]);
-    const breaker = carriedBreaker(name, left, policies, nowUs);
-    for (const ending of endings.values()) if (names.has(ending.name)) ended(breaker, ending);
-    carried.set(key, { breaker, names });
-    return breaker;
+    if (!carried.has(key)) {
+      const names = [...new Set([name, host, ...now.owners, ...now.common])];
+      const breaker = carriedBreaker(name, left, policies, nowUs);
+      for (const ending of endings.values()) if (names.includes(ending.name)) ended(breaker, ending);
+      carried.set(key, { breaker, names });
+    }
+    const breaker = carried.get(key)?.breaker;
+    if (breaker === undefined || isHeld(breaker, nowUs)) return breaker ?? [];
+    carried.set(key, undefined);
+    return [];
   });
 }
 
@@ -231,7 +244,7 @@ function carriedBreaker(
   return breaker;
 }
 
-function laterOf(one: CircuitOrder | undefined, other: CircuitOrder | undefined): CircuitOrder | undefined {
+function laterOf(one: TimedOrder | undefined, other: TimedOrder | undefined): TimedOrder | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return one.untilUs > other.untilUs ? one : other;
 }

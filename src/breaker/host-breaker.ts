@@ -4,7 +4,7 @@ import { SlowCallWindow } from "../core/breaker/slow-call-window.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { LIMIT_PARTS, type LimitPart, ROLES, type Role } from "../policy/roles.ts";
 import type { CallOwners } from "./breaker-table.ts";
-import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
+import type { CircuitHolder, TimedOrder } from "./circuit-holder.ts";
 import { type Cooldown, Cooldowns } from "./cooldowns.ts";
 import { NO_RAMP_UPS, RampUp } from "./ramp-up.ts";
 
@@ -27,7 +27,7 @@ export class HostBreaker {
   #throttles: ThrottleEvents | undefined;
   #slowCalls: SlowCallWindow | undefined;
   #rampUps: Partial<Record<Role, RampUp>> | undefined;
-  #holds: Partial<Record<Role, CircuitOrder>> | undefined;
+  #holds: Partial<Record<Role, TimedOrder>> | undefined;
   #limits: Partial<Record<LimitPart, OrderedLimit>> | undefined;
   /**
    * The owners of the calls to this host, if the host alone decides about all of them, whatever the path. Undefined if
@@ -87,13 +87,13 @@ export class HostBreaker {
   }
 
   /** The running order of an operator to hold the calls of this role, if any. */
-  holdAt(role: Role, nowUs: number): CircuitOrder | undefined {
+  holdAt(role: Role, nowUs: number): TimedOrder | undefined {
     const hold = this.#holds?.[role];
     return hold !== undefined && hold.untilUs > nowUs ? hold : undefined;
   }
 
   /** Undefined releases the calls of the role. */
-  setHold(role: Role, hold: CircuitOrder | undefined): void {
+  setHold(role: Role, hold: TimedOrder | undefined): void {
     this.#holds = { ...this.#holds, [role]: hold };
   }
 

@@ -8,7 +8,7 @@ import type { ClockReading } from "../core/breaker/circuit.ts";
 import type { OpenReason } from "../errors.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
 import type { CircuitState } from "./breaker-events.ts";
-import { type CircuitHolder, type CircuitOrder, failuresOf, stateName } from "./circuit-holder.ts";
+import { type CircuitHolder, failuresOf, stateName, type TimedOrder } from "./circuit-holder.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 
 /** The circuit of one role of a host. */
@@ -109,7 +109,7 @@ export function callStatusOf(
   return combinedStatus(parts, undefined);
 }
 
-function openUntil(order: CircuitOrder | undefined, nowUs: number): readonly CallStatus[] {
+function openUntil(order: TimedOrder | undefined, nowUs: number): readonly CallStatus[] {
   const remaining = remainingCooldown(order, nowUs);
   return remaining === undefined ? [] : [{ state: "open", ...remaining }];
 }

@@ -11,7 +11,7 @@ import type { Time } from "../time/time.ts";
 import type { Blocker, BreakerChange, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerEmitter } from "./breaker-emitter.ts";
 import type { BreakerTable } from "./breaker-table.ts";
-import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
+import type { CircuitHolder, TimedOrder } from "./circuit-holder.ts";
 import type { CooldownEvents } from "./cooldown-events.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { RampUps } from "./ramp-up.ts";
@@ -60,22 +60,23 @@ export function circuitTarget(target: OrderTarget): BreakerTarget {
   return { ...target, role: circuitRoleOf(target.unit, target.role) };
 }
 
-/** An order for a circuit, and the host, service or resolver that gets it. */
+/** An order for circuits or holds, and its target. */
 export interface TargetOrder {
   readonly target: BreakerTarget;
   readonly request: OrderRequest;
 }
 
 /**
- * The orders that carry out an order for a target, the one for the target itself last. An order to open is for the
- * target alone. The others are also for its service, because a service that stays open would still refuse the calls.
+ * The orders that carry out an order for a target, the one for the target itself last. An order to open is given to the
+ * target alone. An order to close or half-open is also given to the other hosts and services that decide about its calls:
+ * one that stays open would still refuse them.
  */
 export function ordersForAll(
   { target, others, circuitOwner }: ResolvedTarget<BreakerTarget>,
   request: CircuitRequest,
 ): readonly TargetOrder[] {
   if ("resolver" in target || request.kind === "open") return [{ target, request }];
-  // No call passes the circuits of a host whose service has them: half-open, they would stay so.
+  // If a service has the circuits of the calls, no call passes those of the host, which would stay half-open for ever.
   const isHalfOpen = request.kind === "half-open" && target.unit === circuitOwner;
   const own = isHalfOpen ? request : ({ kind: "close" } as const);
   return [...others.map(unit => ({ target: { ...target, unit }, request })), { target, request: own }];
@@ -156,7 +157,7 @@ export class Orders {
     else {
       const host = table.host(target.unit);
       const role = circuitRoleOf(target.unit, target.role);
-      // An order to open a host is checked for the calls of its partitions too.
+      // An order to open a host refuses the calls of its partitions too, so they need no order of their own.
       const owners = order.kind === "open" ? [host] : [host, ...table.partitionsOf(target.unit)];
       for (const owner of owners)
         if (role === undefined) this.#giveToHost(owner, order);
@@ -165,7 +166,7 @@ export class Orders {
   }
 
   /** Opens the host as ordered, even for a shorter time than before; undefined ends the order. */
-  openHost(host: HostBreaker, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
+  openHost(host: HostBreaker, order: TimedOrder | undefined, origin: ChangeOrigin): void {
     const { cooldownEvents, rampUps, lastPermit } = this.#deps;
     const old = host.orderAt(this.#deps.time.monotonicUs());
     host.cooldowns.setOrder(order && { ...order, afterPermit: lastPermit() });
@@ -176,7 +177,7 @@ export class Orders {
   }
 
   /** As `openHost`, for one circuit. */
-  openCircuit(circuit: CircuitHolder, order: CircuitOrder | undefined, origin: ChangeOrigin): void {
+  openCircuit(circuit: CircuitHolder, order: TimedOrder | undefined, origin: ChangeOrigin): void {
     const { host, resolver, role } = circuit.name;
     const owner = host ?? `resolver ${resolver}`;
     const old = circuit.orderAt(this.#deps.time.monotonicUs());
@@ -227,7 +228,7 @@ export class Orders {
     if (wasCooling) cooldownEvents.ended(host, "operator");
   }
 
-  /** Ends what still denies calls of a host or service as before a reload. Those that wait for it are tried again. */
+  /** Ends the state from before a reload that still denies calls of a host or service. The waiting calls are tried again. */
   endFormer(name: string, kind: "host" | "circuit" | "hold", roles: readonly Role[] = ROLES): void {
     const { table, record } = this.#deps;
     for (const breaker of table.former.end({ name, kind, roles })) {
@@ -239,8 +240,8 @@ export class Orders {
 
   /**
    * An order of a peer to close or half-open a host, or one role, also applies to the partitions that this process calls.
-   * It is written to their records with the version that it has for the host, so that it ends nothing newer, and applies when
-   * the record is read back.
+   * It is written to their records, and applied when these are read back. There it has the version that it has for the
+   * host, so that it ends no newer order.
    */
   passToPartitions(name: string, order: BreakerOrder, version: number): void {
     const { table, record } = this.#deps;
@@ -248,7 +249,7 @@ export class Orders {
   }
 
   /** Holds these roles of a host as ordered, even for a shorter time than before; undefined releases them. */
-  hold(host: HostBreaker, roles: readonly Role[], hold: CircuitOrder | undefined, order?: OperatorOrder): void {
+  hold(host: HostBreaker, roles: readonly Role[], hold: TimedOrder | undefined, order?: OperatorOrder): void {
     for (const role of roles) host.setHold(role, hold);
     if (hold === undefined) this.endFormer(host.name, "hold", roles);
     const origin = order === undefined ? "peer" : "local";
@@ -281,7 +282,7 @@ export class Orders {
     const nowUs = time.monotonicUs();
     const next =
       order.kind === "hold" ? { untilUs: nowUs + order.durationUs, reason: order.reason as OpenReason } : undefined;
-    // Of two holds the later end counts. The order is published all the same: a peer may have ended the running one.
+    // Of two holds the later end counts. The order is published in both cases: a peer may have ended the running one.
     const changed = roles.filter(role => (host.holdAt(role, nowUs)?.untilUs ?? 0) < (next?.untilUs ?? Infinity));
     this.hold(host, changed, next, order);
   }
@@ -329,9 +330,9 @@ export class Orders {
  */
 function openedUntil(
   { durationUs, reason, isReplacing = false }: BreakerOrder & { readonly kind: "open" },
-  running: CircuitOrder | undefined,
+  running: TimedOrder | undefined,
   nowUs: number,
-): CircuitOrder | undefined {
+): TimedOrder | undefined {
   const untilUs = nowUs + durationUs;
   if (!isReplacing && running !== undefined && running.untilUs >= untilUs) return undefined;
   return { untilUs, reason: reason as OpenReason };

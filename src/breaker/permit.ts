@@ -106,6 +106,11 @@ export class Permit implements BreakerPermit, IssuedCall {
     return true;
   }
 
+  /** Name of the host or service, or of a partition of it, whose cooldowns hold back the call. */
+  get cooldownKey(): string {
+    return this.cooldownHost.name;
+  }
+
   /** True for a trial call of a half-open circuit, of the host or of the resolver. */
   get isProbe(): boolean {
     return this.circuit.isProbe || this.resolver?.isProbe === true;

@@ -20,7 +20,7 @@ import { isOperatorReason } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { IssuedCall } from "./permit.ts";
 
-/** For calls whose host has had no cooldown. */
+/** For hosts and calls without a ramp-up. */
 export const NO_RAMP_UPS: readonly RampUp[] = [];
 
 /** How the traffic of one role of a host or service resumes after a cooldown (law B12). */
@@ -28,7 +28,7 @@ export class RampUp {
   readonly name: CircuitName & { readonly host: string };
   /** Why the host was in cooldown. */
   reason: OpenReason = "failures";
-  /** Whether an order of an operator is among the cooldowns since it was last over. */
+  /** Whether an operator has ordered one of the cooldowns that started since the ramp-up was last over. */
   isOrdered = false;
   /** When its cooldown started, in monotonic microseconds. */
   startedUs = 0;
@@ -81,7 +81,11 @@ export class RampUp {
     if (this.#ramp !== undefined) this.#ramp = enterRamp(this.#ramp, call);
   }
 
-  /** The server has answered a call. True when this may admit another call. Id 0: the call that has waited longest. */
+  /**
+   * The server has answered a call. Returns true if the ramp-up has changed, so that it may admit another call.
+   * @param id the number of the permit; 0 for an answer that was reported without one, which counts for the call that has
+   *   waited longest
+   */
   answer(id: number): boolean {
     return this.#step(id, (ramp, call) => answerRamp(ramp, this.#policy, call));
   }

@@ -16,7 +16,7 @@ import { isLimitPart, isRole } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { Blocker, ChangeOrigin } from "./breaker-change.ts";
 import type { BreakerTable } from "./breaker-table.ts";
-import type { CircuitHolder, CircuitOrder } from "./circuit-holder.ts";
+import type { CircuitHolder, TimedOrder } from "./circuit-holder.ts";
 import type { CooldownStarter } from "./cooldowns.ts";
 import type { HostBreaker } from "./host-breaker.ts";
 import type { Orders } from "./orders.ts";
@@ -213,7 +213,7 @@ export class RecordApplier {
 }
 
 /** An order of a record; undefined if it has ended. */
-function runningOrder(order: BreakerCooldownRecord | undefined, nowUs: number): CircuitOrder | undefined {
+function runningOrder(order: BreakerCooldownRecord | undefined, nowUs: number): TimedOrder | undefined {
   if (order === undefined || order.untilUs <= nowUs) return undefined;
   return { untilUs: order.untilUs, reason: order.reason as OpenReason };
 }
@@ -241,7 +241,7 @@ function isLimitChanged(current: OrderedLimit | undefined, next: OrderedLimit): 
 }
 
 /** False if `next` is our own order: only its deadline differs slightly, by the conversion from the store's clock. */
-function isChanged(current: CircuitOrder | undefined, next: CircuitOrder | undefined): boolean {
+function isChanged(current: TimedOrder | undefined, next: TimedOrder | undefined): boolean {
   if (current === undefined || next === undefined) return current !== next;
   return current.reason !== next.reason || Math.abs(current.untilUs - next.untilUs) > SAME_DEADLINE_US;
 }

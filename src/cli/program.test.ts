@@ -105,6 +105,34 @@ test("the message about an unknown flag does not quote its secret value", async 
   assert.doesNotMatch(stderr, /hunter2/);
 });
 
+test("a flag that is given twice with different values exits with 2 and names the flag, unless it is repeatable", async () => {
+  const runs: unknown[] = [];
+  const list: CommandModule = {
+    configure: command => {
+      command
+        .option("-i, --input <file>", "file", "none")
+        .option("--rate <rate>", "repeatable", (value, rates: readonly string[] = []) => [...rates, value])
+        .option("-q, --quiet", "print less");
+    },
+    run: async (_, flags) => {
+      runs.push(flags);
+      return ExitCode.ok;
+    },
+  };
+  const program = { ...example, commands: [{ name: "list", summary: "list", load: async () => list }] };
+  for (const flags of [
+    ["-i", "a", "-i", "b"],
+    ["--input=a", "-q", "-i", "b"],
+  ])
+    assert.deepEqual(await runIn(program, ["list", ...flags]), {
+      exitCode: 2,
+      stdout: "",
+      stderr: "example: --input: given twice with different values; it takes one\n",
+    });
+  assert.equal((await runIn(program, ["list", ..."-i a -i a --rate 1 --rate 2 -q -q".split(" ")])).exitCode, 0);
+  assert.deepEqual(runs, [{ input: "a", rate: ["1", "2"], quiet: true }]);
+});
+
 test("help with the name of a command prints the help of that command", async () => {
   const { exitCode, stdout } = await runIn(example, ["help", "greet"]);
   assert.equal(exitCode, 0);

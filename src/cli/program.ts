@@ -7,6 +7,7 @@ import { ExitCode } from "./exit-code.ts";
 import { helpSection, ProgramHelp } from "./help-format.ts";
 import { printable } from "./output/printable.ts";
 import { terminalWidth } from "./output/table.ts";
+import { usageError } from "./usage-error.ts";
 
 /** The parts of the process that a command uses. Passed in, so that tests can run a command without a process. */
 export interface Io {
@@ -189,10 +190,25 @@ class CommandLine {
     // Commander prints the default of a flag as JSON: (default: "32").
     for (const option of command.options)
       if (typeof option.defaultValue === "string") option.defaultValueDescription ??= option.defaultValue;
+    refuseRepeatedFlags(command);
     for (const subcommand of commands) this.#define(this.#add(command, subcommand), subcommand);
     if (run === undefined) return;
     command.action(async () => {
       this.#exitCode = await run(command.args, command.optsWithGlobals(), this.#io);
+    });
+  }
+}
+
+/** Commander keeps the last value of a flag: of two lists of works, the first would be dropped. */
+function refuseRepeatedFlags(command: Command): void {
+  for (const option of command.options) {
+    if (option.isBoolean()) continue;
+    let given: string | undefined;
+    command.on(`option:${option.name()}`, (value: string) => {
+      const isRepeatable = Array.isArray(command.getOptionValue(option.attributeName()));
+      if (given !== undefined && given !== value && !isRepeatable)
+        throw usageError(option.long ?? option.flags, "given twice with different values; it takes one");
+      given = value;
     });
   }
 }

@@ -8,12 +8,12 @@ const CHECKS_PER_NEW_ENTRY = 2;
  */
 export class EvictingMap<Value> {
   readonly #entries = new Map<string, Value>();
-  readonly #isEvictable: (value: Value) => boolean;
+  readonly #isEvictable: (value: Value, key: string) => boolean;
   readonly #minSize: number;
   #cursor: Iterator<[string, Value]> | undefined;
 
   /** Up to `minSize` entries nothing is deleted: rebuilding an entry that is used again costs more than it saves. */
-  constructor(isEvictable: (value: Value) => boolean, minSize = 0) {
+  constructor(isEvictable: (value: Value, key: string) => boolean, minSize = 0) {
     this.#isEvictable = isEvictable;
     this.#minSize = minSize;
   }
@@ -42,10 +42,14 @@ export class EvictingMap<Value> {
     return this.#entries.values();
   }
 
+  entries(): IterableIterator<[string, Value]> {
+    return this.#entries.entries();
+  }
+
   #checkNext(): void {
     this.#cursor ??= this.#entries.entries();
     const { value, done } = this.#cursor.next();
     if (done) this.#cursor = undefined;
-    else if (this.#isEvictable(value[1])) this.#entries.delete(value[0]);
+    else if (this.#isEvictable(value[1], value[0])) this.#entries.delete(value[0]);
   }
 }

@@ -219,6 +219,8 @@ export class BreakerRegistry {
 
   /** State and remaining milliseconds only; cheap for hosts without failures. */
   briefState(host: string, path?: string, partition?: string): Pick<HostStatus, "state" | "remainingMs"> {
+    const sole = partition === undefined ? this.#breakers.table.get(host)?.soleOwners : undefined;
+    if (sole !== undefined && isClosed(sole.circuit)) return CLOSED_STATUS;
     const owners = this.#ownersOf(host, path, partition);
     return owners.every(isClosed) && this.#commonOrdersOf(host, path, partition).length === 0
       ? CLOSED_STATUS

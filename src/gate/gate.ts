@@ -45,6 +45,11 @@ export interface GateOptions {
   readonly warn?: ((message: string) => void) | undefined;
   /** The setting behind a refusal or a wait. @default refusals and waits have no `decidedBy` */
   readonly explain?: ExplainConstraint | undefined;
+  /**
+   * Called when calls may start before the time that their refusals have named: an operator, another process or a
+   * success has changed a limit, a circuit or a cooldown, or the store is back. @default none
+   */
+  readonly onEased?: (() => void) | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
   /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
@@ -105,7 +110,7 @@ export class Gate {
     const shared = { time, roleBudgets, queues, peers, emitter, warn };
     const parts = { ...shared, breakers, breakerQueue, admission, issuer };
     const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
-    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain });
+    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain, onEased: options.onEased });
   }
 
   /**
@@ -147,10 +152,11 @@ export class Gate {
   /**
    * The grant if the request can start now, else a promise of it. Throws or rejects with a RejectedError, a
    * HubClosedError or the signal's reason.
+   * @param nowUs for a caller that has just read the clock. @default now
    */
-  enter(request: EntryRequest): Grant | Promise<Grant> {
+  enter(request: EntryRequest, nowUs = this.#time.monotonicUs()): Grant | Promise<Grant> {
     try {
-      return this.#enter(request);
+      return this.#enter(request, nowUs);
     } catch (error) {
       if (error instanceof RejectedError) this.#explainTo(error, request);
       throw error;
@@ -174,13 +180,12 @@ export class Gate {
     explainRejection(error, this.#explain(error.constraint, request, this.#roleBudgets.of(request)));
   }
 
-  #enter(request: EntryRequest): Grant | Promise<Grant> {
+  #enter(request: EntryRequest, nowUs: number): Grant | Promise<Grant> {
     this.#checkOpen();
     checkBounds(request);
     request.signal?.throwIfAborted();
     const roleBudget = this.#roleBudgets.of(request);
     const charge = roleBudget.chargeOf(request);
-    const nowUs = this.#time.monotonicUs();
     this.#peers?.retryStore(nowUs);
     const away = this.#peers?.away;
     if (away?.mode === "refuse" && !roleBudget.policy.isShadow && !this.#peers?.hasLeases(roleBudget, charge, nowUs))

@@ -41,6 +41,8 @@ export interface WaitingRequestsDeps {
   readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
   /** Finds the setting behind a wait; undefined without a hub. */
   readonly explain: ExplainConstraint | undefined;
+  /** As `GateOptions.onEased`. */
+  readonly onEased: (() => void) | undefined;
 }
 
 /** Finds the setting behind a limit that delayed, refused or would have refused a request. */
@@ -156,8 +158,11 @@ export class WaitingRequests {
     else if (change.kind === "earlier") queues.hasten(change.roleBudget);
     else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);
     else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
-    else if (change.away === undefined) this.#outageLimits.storeBack(change.shares);
-    else this.#outageLimits.storeAway(change.away, change.shares);
+    else if (change.away !== undefined) this.#outageLimits.storeAway(change.away, change.shares);
+    else {
+      this.#outageLimits.storeBack(change.shares);
+      this.#deps.onEased?.();
+    }
   }
 
   #applyBreakerChanges(): void {
@@ -169,6 +174,7 @@ export class WaitingRequests {
       if (change.kind === "hold" && change.untilUs > 0) this.#emitHold(change);
       if (change.kind === "limit") this.#limitOrders.apply(change);
     }
+    if (changes.some(easesCalls)) this.#deps.onEased?.();
     if (this.size === 0) return;
     // A circuit that opens again unblocks too: its calls wait for the lease of the failed probe, which may end later
     // than the new open time.
@@ -275,6 +281,13 @@ const NOT_UNBLOCKING: ReadonlySet<BreakerChange["kind"]> = new Set([
   "success",
   "limit",
 ]);
+
+/** Whether calls may start before the time that a refusal has named. The end of a timeout was known. */
+function easesCalls(change: BreakerChange): boolean {
+  if (change.origin === "timeout" || change.kind === "ramp-up") return false;
+  if (change.kind === "circuit") return change.now.kind !== "open";
+  return change.kind === "limit" || !NOT_UNBLOCKING.has(change.kind);
+}
 
 /** Whether calls may have to wait for longer than before. */
 function delaysCalls(change: BreakerChange): boolean {

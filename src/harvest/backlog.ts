@@ -56,6 +56,12 @@ export class Backlog {
     if (known !== undefined) known.blocked = { untilUs, message };
   }
 
+  /** The quota of the queue's host is no longer spent. */
+  unblock(queue: string): void {
+    const known = this.#queues.get(queue);
+    if (known !== undefined) known.blocked = undefined;
+  }
+
   /** Why works of the queue wait, if its host has no quota left. */
   messageOf(queue: string): string | undefined {
     return this.#queues.get(queue)?.blocked?.message;

@@ -16,6 +16,14 @@ export class Heap<Item> {
     return this.#items;
   }
 
+  /** Removes and returns the items that the predicate selects, in no order. Reads all of them. */
+  take(isTaken: (item: Item) => boolean): readonly Item[] {
+    const [taken, kept] = [this.#items.filter(isTaken), this.#items.filter(item => !isTaken(item))];
+    this.#items.length = 0;
+    for (const item of kept) this.push(item);
+    return taken;
+  }
+
   push(item: Item): void {
     const items = this.#items;
     let at = items.length;

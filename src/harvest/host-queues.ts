@@ -145,6 +145,32 @@ export class HostQueues<Task> {
     for (const queue of this.#queues.values()) queue.slotWaitUntilUs = 0;
   }
 
+  /** The queue need not wait any longer because of a refusal. */
+  endRefusal(queueName: string): void {
+    const queue = this.#queues.get(queueName);
+    if (queue !== undefined) queue.refusedUntilUs = 0;
+  }
+
+  /** The queues that wait because of a refusal, and those of the delayed tasks that `isRefused` selects. */
+  refusedQueues(nowUs: number, isRefused: (task: Task) => boolean): ReadonlySet<string> {
+    const refused = [...this.#queues.values()].filter(({ refusedUntilUs }) => refusedUntilUs > nowUs);
+    const delayed = this.#delayed.items.filter(({ task }) => isRefused(task));
+    return new Set([...refused.map(({ name }) => name), ...delayed.map(({ queueName }) => queueName)]);
+  }
+
+  /** These queues need not wait any longer, and their delayed tasks that `isRefused` selects are due. */
+  endRefusals(queueNames: ReadonlySet<string>, isRefused: (task: Task) => boolean): void {
+    if (queueNames.size === 0) return;
+    for (const name of queueNames) this.endRefusal(name);
+    const due = this.#delayed.take(({ queueName, task }) => queueNames.has(queueName) && isRefused(task));
+    for (const { queueName, task } of due.toSorted((one, other) => one.order - other.order)) {
+      const queue = this.#queues.get(queueName);
+      if (queue === undefined) continue;
+      queue.delayed -= 1;
+      queue.tasks.push(task);
+    }
+  }
+
   /** The next task that may start; undefined if no queue is ready. */
   take(nowUs: number): { readonly task: Task; readonly queue: string } | undefined {
     this.#moveDue(nowUs);

@@ -1,6 +1,6 @@
 import type { Time } from "../time/time.ts";
 import { Backlog } from "./backlog.ts";
-import { hostQueueKey, isDownloadQueue } from "./host-queue-key.ts";
+import { hostQueueKey, isDownloadQueue, isHostQueue, parseHostQueueKey } from "./host-queue-key.ts";
 import { HostQueues } from "./host-queues.ts";
 import type { ListedWork, Manifest } from "./manifest/manifest.ts";
 import type { TakenWork } from "./manifest/manifest-queue.ts";
@@ -147,6 +147,28 @@ export class OpenWorks {
       }
     }
     return true;
+  }
+
+  /**
+   * Limits or circuits have changed. Works that wait for a host that is free now start at once, in memory and in the
+   * manifest. A pause before another try of a failed step goes on.
+   */
+  async endWaits(isFree: (host: string, role: string) => boolean): Promise<void> {
+    const { manifest, run } = this.#options;
+    const nowUs = this.#nowUs;
+    const isQueueFree = (queue: string) => {
+      const { host, role } = parseHostQueueKey(queue);
+      return isHostQueue(queue) && isFree(host, role);
+    };
+    const isRefused = ({ pending }: PipelineTask) => pending.waitsFor !== undefined;
+    const refused = [...this.queues.refusedQueues(nowUs, isRefused)];
+    this.queues.endRefusals(new Set(refused.filter(isQueueFree)), isRefused);
+    const later = [...this.backlog.queues()].filter(({ notBeforeUs }) => notBeforeUs > nowUs);
+    const free = later.map(({ queue }) => queue).filter(isQueueFree);
+    if (free.length === 0) return;
+    for (const queue of free) this.backlog.unblock(queue);
+    await manifest.queue.endWaits(run, free);
+    this.#isBacklogKnown = false;
   }
 
   async readBacklog(): Promise<void> {

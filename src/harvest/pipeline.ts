@@ -1,5 +1,5 @@
 import type { Time, Timer } from "../time/time.ts";
-import { hostQueueKey } from "./host-queue-key.ts";
+import { hostQueueKey, pageQueuesOf } from "./host-queue-key.ts";
 import { type HostQueueStatus, hostQueueStatuses } from "./host-queue-status.ts";
 import { InFlightRequests } from "./in-flight-requests.ts";
 import type { ListedWork, Manifest } from "./manifest/manifest.ts";
@@ -19,6 +19,8 @@ export interface PipelineOptions
   readonly run: number;
   /** Requests in flight at a time, over all hosts. */
   readonly workers: number;
+  /** Whether the hub would send a request to the host now. */
+  readonly isFree: (host: string, role: string) => boolean;
 }
 
 /**
@@ -40,6 +42,7 @@ export class Pipeline {
   #isStarted = false;
   #isInTurn = false;
   #isTurnDue = false;
+  #isEased = false;
   #isDraining = false;
   #isPaused = false;
   #isOverdue = false;
@@ -70,6 +73,18 @@ export class Pipeline {
   /** Other processes have added works to the manifest, given works back, or settled the last ones. */
   worksChanged(): void {
     this.#open.changedElsewhere();
+    this.#advanceAll();
+  }
+
+  /** Requests to the host were refused until its robots.txt was read. */
+  robotsRead(host: string): void {
+    for (const queue of pageQueuesOf(host)) this.#open.queues.endRefusal(queue);
+    this.#advanceAll();
+  }
+
+  /** Limits or circuits have changed: requests that were refused may be sent earlier. */
+  limitsEased(): void {
+    this.#isEased = true;
     this.#advanceAll();
   }
 
@@ -176,6 +191,10 @@ export class Pipeline {
   async #runTurn(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
+    if (this.#isEased) {
+      this.#isEased = false;
+      await this.#open.endWaits(this.#options.isFree);
+    }
     if (this.#mayStart && (await this.#loadAndStart())) {
       setImmediate(() => this.#advanceAll());
       return;

@@ -30,6 +30,7 @@ test("every usual name of a secret is recognised, in the query and in the path, 
     assert.doesNotMatch(redactedUrl(`https://example.org/a?z=${"a1B2".repeat(repeats)}`), /a1B2/);
   for (const url of [
     "https://example.org/a?id=12&page=2&doi=10.1371/journal.pone.0033693",
+    "https://example.org/a?doi=10.1000.10/aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3",
     "https://api.openalex.org/works?filter=doi:10.1/a|10.1/b&per_page=100",
     "https://example.org/a;v=1/b?author=x&keywords=y",
   ])

@@ -1,4 +1,5 @@
 import { isPrivateName } from "../core/text/credentials.ts";
+import { DOI_PREFIX } from "../core/text/doi-prefix.ts";
 
 /** A long text of letters and digits: a token, a signature, an encoded policy, or a name. */
 const LONG_TEXT = /^(?=.*\d)(?=.*[a-z])[\w+/=.~-]{32,}$/i;
@@ -8,7 +9,7 @@ const WORDS = "(?:[A-Z]?[a-z]|(?:[a-z]{2,})?(?:[A-Z]+[a-z]{2,})*[A-Z]*)";
 const NAME_PART = new RegExp(`^(?:${WORDS}\\d*[a-z]?|\\d+${WORDS})$`);
 const NAME_PART_CHARS_MAX = 20;
 /** A name of a file or a DOI is no secret, also if a part of it is random. */
-const NAME = /^10\.\d{4,9}\/|\.(?:pdf|xml|html?|epub|docx?|txt|zip|gz)$/i;
+const NAME = new RegExp(String.raw`^${DOI_PREFIX}|\.(?:pdf|xml|html?|epub|docx?|txt|zip|gz)$`, "i");
 
 /** How many levels of nested URLs are searched for secrets. A URL that is nested more deeply is hidden as a whole. */
 const NESTED_MAX = 5;

@@ -217,7 +217,12 @@ test("the time in which no run has a work does not count as its wait for an open
   const progress = first.progress({ nowUs: 0, wallMs }, waiting.pending);
   const kindAfter = (pauseS: number, untilS: number) => {
     const clock = { nowUs: pauseS * SECOND_US, wallMs: wallMs + pauseS * 1000 };
-    const restored = Resolution.restored(WORK, options, { progress, inherited: [] }, clock);
+    const restored = Resolution.restored(
+      WORK,
+      options,
+      { progress, inherited: [], queue: "other.example artifact" },
+      clock,
+    );
     restored.defer(stepOf(restored.next(clock.nowUs)), untilS * SECOND_US, "breaker-open");
     return restored.next(clock.nowUs).kind;
   };

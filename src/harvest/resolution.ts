@@ -7,6 +7,7 @@ import { redirectChainProblem } from "../http/stages/redirect-hop.ts";
 import type { AttemptFailure } from "./attempt-failure.ts";
 import type { FileKind } from "./downloads/file-check.ts";
 import { FileCollection, FURTHER_FILES_MAX } from "./file-collection.ts";
+import { hostQueueKey } from "./host-queue-key.ts";
 import type { ListedWork } from "./manifest/manifest.ts";
 import type { DownloadedFile } from "./manifest/manifest-files.ts";
 import type { TakenWork } from "./manifest/manifest-queue.ts";
@@ -82,13 +83,16 @@ export class Resolution {
   static restored(
     work: ListedWork,
     options: ResolutionOptions,
-    { progress, inherited }: Pick<TakenWork, "progress" | "inherited">,
+    { progress, inherited, queue }: Pick<TakenWork, "progress" | "inherited" | "queue">,
     clock: RunClocks,
   ): Resolution {
     const resolution = new Resolution(work, options);
     const state = resolution.#parsed(progress, clock);
     if (state !== undefined) {
-      resolution.#addState(state);
+      // The manifest has given the work because it may start, maybe before the time that is stored in the step.
+      const isDue = (pending: PendingStep) => pending.waitsFor !== undefined && hostQueueKey(pending) === queue;
+      const steps = state.steps.map(pending => (isDue(pending) ? { ...pending, notBeforeUs: 0 } : pending));
+      resolution.#addState({ ...state, steps });
       for (const name of state.queried) resolution.#queriedResolvers.add(name);
       resolution.#blockedSinceUs = blockedSince(state, clock.nowUs);
       resolution.#inherited = state.inherited;

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { complete, databaseOf, indexAt, pdf, runFor, workCalled } from "../../test/harvest/kit.ts";
-import { hubFor, serve, type TestServer } from "../../test/http/kit.ts";
+import { hubFor, serve, type TestServer, until } from "../../test/http/kit.ts";
 import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 import { workOf } from "./identifiers/identifiers.ts";
 import { LeaseLostError } from "./manifest/lease-lost-error.ts";
 import { landingPage } from "./resolvers/landing-page.ts";
 import type { Resolver } from "./resolvers/resolver.ts";
+import type { Work } from "./work.ts";
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`);
 const QUICK_RESET = { defaults: { fail_max: 3, reset_timeout_s: 1 }, advanced: { rolling_window: { enabled: false } } };
@@ -94,6 +98,70 @@ test("no request is sent during Retry-After, and works of other hosts continue",
   assert.deepEqual(arrivals, ["localhost", ...others, ...Array(5).fill("localhost")]);
 });
 
+/** A run of three works on virtual time, whose files are on one host. */
+async function waitingRun(
+  t: Parameters<typeof serve>[0],
+  limit: string,
+  answer: (request: number, response: ServerResponse) => void,
+) {
+  const time = new FakeTime();
+  const server = await serve(t, ({ url = "" }, response) => {
+    answer(server.requests.length, response);
+    if (!response.writableEnded) response.end(pdf(url));
+  });
+  const index = {
+    ...indexAt(server.origin),
+    inferred: ({ key }: Work) =>
+      ({ kind: "found", candidates: [{ url: `${server.origin}/${key}`, kind: "pdf" }] }) as const,
+    requestFor: () => undefined,
+  };
+  const rates = { rates: limit, guard_ms: 0 };
+  const limits = { defaults: { metadata: rates, landing: rates, artifact: rates } };
+  const hub = await hubFor(t, { time, limits, retry: false });
+  const made = await runFor(t, temporaryFolder("harvest"), { hub, resolvers: [index], time, workers: 1 });
+  await made.run.addWorks(names(3).map(workCalled));
+  made.run.pipeline.inputEnded();
+  const ended = made.run.pipeline.run();
+  const isIdle = () => made.run.pipeline.inFlight === 0 && server.requests.length > 0;
+  /** The requests so far, when none is in flight and all works wait. */
+  const requestsAtRest = async () => {
+    for (let turns = 0; turns < 20; turns = isIdle() ? turns + 1 : 0) await setImmediate();
+    return server.requests.length;
+  };
+  return { ...made, hub, ended, requestsAtRest, time };
+}
+
+for (const [waitS, where] of [
+  [20, "in memory"],
+  [600, "in the manifest"],
+] as const)
+  test(`works that wait ${where} for the end of a cooldown go on when an operator ends it`, async t => {
+    const { hub, run, ended, settled, requestsAtRest, time } = await waitingRun(
+      t,
+      "1000/SECOND",
+      (request, response) => {
+        if (request === 1) response.setHeader("retry-after", `${waitS}`).writeHead(429).end();
+      },
+    );
+    assert.equal(await requestsAtRest(), 1);
+    assert.equal(run.pipeline.openWorks, waitS === 20 ? 3 : 1);
+    hub.breakers.close("127.0.0.1");
+    // The work whose request was refused by the server pauses before it is tried again.
+    await until(() => settled.size === 2);
+    await time.advance(1000);
+    await ended;
+    assert.deepEqual([...settled.values()], ["ok", "ok", "ok"]);
+  });
+
+test("works that wait for a spent quota go on when a reload raises the limit", async t => {
+  const { hub, ended, settled, requestsAtRest } = await waitingRun(t, "1/600SECOND", () => undefined);
+  assert.equal(await requestsAtRest(), 1);
+  const rates = { rates: "1000/SECOND", guard_ms: 0 };
+  await hub.reload({ ratelimits: { extends: "none", defaults: { artifact: rates } }, breakers: { extends: "none" } });
+  await ended;
+  assert.deepEqual([...settled.values()], ["ok", "ok", "ok"]);
+});
+
 test("a resolver that is down is deferred, and candidates of another are used", async t => {
   const server = await serve(t, (request, response) => {
     const [, room, , name = ""] = (request.url ?? "").split("/");
@@ -165,6 +233,33 @@ test("a full manifest rejects the run even if works fail without a request", asy
     `CREATE TEMP TRIGGER full BEFORE UPDATE ON works WHEN old.id > 500 BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
   );
   await assert.rejects(run.pipeline.run(), /full/);
+});
+
+test("a work whose host has a slow robots.txt continues when the file was read", async t => {
+  const time = new FakeTime();
+  const asked = Promise.withResolvers<() => void>();
+  const server = await serve(t, ({ url = "" }, response) => {
+    if (url === "/robots.txt") asked.resolve(() => void response.end("User-agent: *\nDisallow: /search\n"));
+    else response.end(pdf(url));
+  });
+  const index = {
+    ...indexAt(server.origin),
+    inferred: () => ({ kind: "found", candidates: [{ url: `${server.origin}/a`, kind: "pdf" }] }) as const,
+  };
+  const { run, settled } = await runFor(t, temporaryFolder("harvest"), {
+    hub: await hubFor(t, { time, crawlDelay: true, retry: false }),
+    resolvers: [index],
+    time,
+  });
+  await run.addWorks([workCalled("a")]);
+  run.pipeline.inputEnded();
+  const ended = run.pipeline.run();
+  const answer = await asked.promise;
+  await time.advance(100);
+  await until(() => run.pipeline.inFlight === 0);
+  answer();
+  await ended;
+  assert.deepEqual([...settled.values()], ["ok"]);
 });
 
 test("a second run on the same manifest is refused with a message that names it", async t => {

@@ -259,7 +259,6 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     fileStore = await fileStoreFor(folder, manifest.name, time, options.storage);
     await prepareFileStore(fileStore);
     const internals = internalsOf(hub);
-    internals?.keepRobots(manifest.robots);
     if (internals?.processId !== undefined)
       manifest.shareLimits(internals.processId, storeIds => internals.processesEnded(storeIds));
     const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
@@ -278,6 +277,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const settled = { done: 0, failed: 0, bytes: 0 };
     const pipeline = new Pipeline({
       ...settings,
+      isFree: (host, role) => isRole(role) && internals?.isFree(host, role) === true,
       retryMs: ({ host, role }) => (isRole(role) ? internals?.retryMs(host, role) : undefined),
       onSettled: (work, state, reason, bytes) => {
         settled[state === "failed" ? "failed" : "done"] += 1;
@@ -296,6 +296,8 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pageReader: resolverNamed("landing_page"),
       archive: resolverNamed("wayback"),
     });
+    internals?.onEased(() => pipeline.limitsEased());
+    internals?.keepRobots(manifest.robots, host => pipeline.robotsRead(host));
     manifest.watch(
       () => pipeline.worksChanged(),
       error => pipeline.abort(error),

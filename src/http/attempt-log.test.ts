@@ -11,9 +11,11 @@ import {
   recordEvents,
   serve,
   settles,
+  type TestHubOptions,
   until,
 } from "../../test/http/kit.ts";
 import { START_MS } from "../../test/telemetry/kit.ts";
+import { textHash } from "../core/text/text-hash.ts";
 import { BreakerOpenError } from "../errors.ts";
 import type { TelemetryEvent } from "../telemetry/events.ts";
 import { summarize } from "../telemetry/summary/run-tally.ts";
@@ -57,6 +59,7 @@ test("each sending is one http_attempt: number, cause, waits, connection, status
     cause: "call",
     host: "127.0.0.1",
     key: "127.0.0.1",
+    cooldown_key: "127.0.0.1",
     role: "metadata",
     resolver: "mirror",
     partition: undefined,
@@ -363,4 +366,45 @@ test("a trial call of a half-open circuit is a probe", async t => {
   assert.deepEqual([probe?.cause, probe?.breaker_recorded], ["probe", "success"]);
   assert.ok((probe?.jitter_wait_ms ?? 0) > 0);
   assert.equal(only(events, "http_request")[1]?.rate_delay_ms, probe?.jitter_wait_ms);
+});
+
+test("http_attempt names the owner of the cooldowns, so that the first call after a cooldown is found", async t => {
+  const limits = { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 0 } };
+  const slower = { metadata: { rates: "900/SECOND" } };
+  const members = ["127.0.0.1"];
+  const cases: readonly [string, TestHubOptions, string][] = [
+    ["service s", { limits: { services: { s: { members, ...limits } } } }, "a service"],
+    [
+      "service s",
+      { limits: { services: { s: { members, ...limits } }, hosts: { "127.0.0.1": slower } } },
+      "a member with limits of its own",
+    ],
+    [
+      `service s#${textHash("tenant")}`,
+      {
+        limits: { services: { s: { members, ...limits } } },
+        breakers: { defaults: { per: "partition" } },
+        defaults: { partition: "tenant" },
+      },
+      "a partition of a service",
+    ],
+  ];
+  for (const [owner, options, name] of cases) {
+    const time = new FakeTime();
+    const server = await serve(t, (_, response, number) => {
+      if (number === 1) response.writeHead(429, { "retry-after": "2" }).end();
+      else response.end("ok");
+    });
+    const hub = await hubFor(t, { time, retry: false, cache: false, random: () => 0, ...options });
+    const stamped: TelemetryEvent[] = [];
+    hub.listen(event => {
+      stamped.push({ ts: time.wallMs(), run_id: "r", config_hash: "", ...event } as TelemetryEvent);
+    });
+    await (await hub.fetch(server.origin)).text();
+    await time.advance(2500);
+    await (await hub.fetch(server.origin)).text();
+    const attempts = stamped.filter(event => event.event_type === "http_attempt");
+    assert.deepEqual(new Set(attempts.map(event => event.cooldown_key)), new Set([owner]), name);
+    assert.equal((await summarize(stamped, "r")).breaker.afterOpen.succeeded, 1, name);
+  }
 });

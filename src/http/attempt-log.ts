@@ -14,6 +14,8 @@ import type { AttemptTrace } from "./tracing.ts";
 export interface AttemptGrant {
   /** The key whose budget was charged. */
   readonly host: string;
+  /** The host or service whose cooldowns hold the attempt back; undefined without breakers. */
+  readonly cooldownKey: string | undefined;
   readonly isProbe: boolean;
   readonly wait: GrantedWait;
   readonly jitterMs: number;
@@ -54,6 +56,7 @@ export class AttemptLog {
     grant: AttemptGrant,
     isResent: boolean,
     trace: AttemptTrace | undefined,
+    dispatchedUs: number,
   ) {
     this.#trace = trace;
     this.#request = request;
@@ -64,7 +67,7 @@ export class AttemptLog {
     // that was credited when it was sent.
     this.#creditedCall = request.record.creditedCall;
     this.#number = this.#creditedCall.tries;
-    this.#dispatchedUs = time.monotonicUs();
+    this.#dispatchedUs = dispatchedUs;
   }
 
   /** The request is being written. */
@@ -94,7 +97,7 @@ export class AttemptLog {
 
   endEvent({ outcome, error, isAborted, isUnprocessed }: AttemptEnd, retryAfterMs: number | undefined): AttemptEvent {
     const { host, role, method, call } = this.#request;
-    const { wait, jitterMs, host: key } = this.#grant;
+    const { wait, jitterMs, host: key, cooldownKey } = this.#grant;
     const { waitedMs, slotWaitMs, breakerWaitMs, decidedBy } = wait;
     const { connect_ms, first_byte_ms } = this.#timings();
     const event = {
@@ -104,6 +107,7 @@ export class AttemptLog {
       cause: this.#cause,
       host,
       key,
+      cooldown_key: cooldownKey,
       role,
       resolver: call.resolver,
       partition: call.partition === undefined ? undefined : textHash(call.partition),

@@ -39,8 +39,10 @@ export interface CallOptions {
    */
   readonly maxWaitMs?: number | undefined;
   /**
-   * The longest wait for open circuits and cooldowns together, in ms: 0 or more, Infinity allowed. A retry of a call without
-   * `maxWaitMs` does not wait for circuits. @default `maxWaitMs`
+   * The longest wait for open circuits and cooldowns together before each attempt, in ms: 0 or more, Infinity allowed. The
+   * delay of a retry for a cooldown counts.
+   * @default `maxWaitMs`, which does not bound the delay before a retry; a retry of a call without both does not wait for
+   * circuits
    */
   readonly maxBreakerWaitMs?: number | undefined;
   /**

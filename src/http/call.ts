@@ -4,8 +4,18 @@ import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
 import { deadlineError } from "./call-record.ts";
+import { fieldLine } from "./headers.ts";
 import type { RequestTelemetry } from "./request-telemetry.ts";
-import type { OutgoingRequest, RequestHandle, ResponseHead, ResponseSink, SendRequest } from "./stages/stage.ts";
+import { isRedirect } from "./stages/redirect-hop.ts";
+import {
+  DISCARDED_BYTES_MAX,
+  DISCARDED_MS_MAX,
+  type OutgoingRequest,
+  type RequestHandle,
+  type ResponseHead,
+  type ResponseSink,
+  type SendRequest,
+} from "./stages/stage.ts";
 
 export interface CallDeps {
   readonly send: SendRequest;
@@ -47,6 +57,8 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #isEndedFromOutside = false;
   /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
+  /** Ends a redirect whose body nobody reads, when that body takes too long; undefined for another response. */
+  #redirectTimer: Timer | undefined;
 
   constructor(deps: CallDeps, request: OutgoingRequest, handler: Dispatcher.DispatchHandler) {
     this.#deps = deps;
@@ -105,6 +117,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.aborted = true;
     const error = reason instanceof Error ? reason : new errors.RequestAbortedError();
     this.reason = error;
+    this.#stopDiscarding();
     this.#handle?.abort(reason ?? error);
     // Passed on unchanged: the reason of an AbortSignal may be any value.
     this.failed(reason ?? error);
@@ -125,11 +138,27 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     if (this.#request === undefined) return;
     this.#status = head.status;
     this.#request.call.fetchCall?.answered(head, this.#request);
-    if (isRedirect(head)) {
-      this.#unpausableBytes = REDIRECT_BODY_BYTES_MAX;
+    if (isRedirect({ status: head.status, location: fieldLine(head.headers["location"]) })) {
+      const isDiscarded = this.#request.call.fetchCall?.discardsRedirects === true;
+      this.#unpausableBytes = isDiscarded ? DISCARDED_BYTES_MAX : REDIRECT_BODY_BYTES_MAX;
+      if (isDiscarded) this.#redirectTimer = this.#deps.time.setTimer(DISCARDED_MS_MAX, () => this.#cutRedirect());
       if (this.paused) this.#handle?.resume();
     }
     this.interim(head);
+  }
+
+  /**
+   * fetch sends the next hop without reading this body, and an error of it would fail the whole call. So the redirect ends
+   * here as if its body were complete, which frees its slot for the next hop.
+   */
+  #cutRedirect(): void {
+    this.#handle?.abort(undefined);
+    this.ended({}, []);
+  }
+
+  #stopDiscarding(): void {
+    this.#redirectTimer?.cancel();
+    this.#redirectTimer = undefined;
   }
 
   data(chunk: Buffer): void {
@@ -137,8 +166,9 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#unpausableBytes -= chunk.length;
     try {
       this.#handler?.onResponseData?.(this, chunk);
+      if (this.#redirectTimer !== undefined && this.#unpausableBytes <= 0) this.#cutRedirect();
       // While `#unpausableBytes` was above 0, a pause of the handler was not passed on.
-      if (this.paused && this.#unpausableBytes + chunk.length > 0) this.pause();
+      else if (this.paused && this.#unpausableBytes + chunk.length > 0) this.pause();
     } catch (error) {
       this.abort(error);
     }
@@ -156,6 +186,10 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   }
 
   failed(error: unknown): void {
+    if (this.#redirectTimer !== undefined) {
+      this.ended({}, []);
+      return;
+    }
     const body = this.#request?.body;
     const handler = this.#end(error);
     // The rest of the body will not be read: a source that is left open would leak.
@@ -193,6 +227,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#handle = undefined;
     this.#deadline?.cancel();
     this.#deadline = undefined;
+    this.#stopDiscarding();
     const { body, record } = request;
     if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
     this.#deps.activeRequests.delete(this);
@@ -206,10 +241,6 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     });
     return handler;
   }
-}
-
-function isRedirect({ status, headers }: ResponseHead): boolean {
-  return status >= 300 && status < 400 && headers["location"] !== undefined;
 }
 
 function ignored(): void {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Agent } from "undici";
 import { ConfigError } from "../errors.ts";
+import { FakeTime } from "../testing/fake-time.ts";
 import { checkFetchOptions, checkHubOptions, checkRequestOptions } from "./check-options.ts";
 import { createHub } from "./create-hub.ts";
 
@@ -77,6 +78,26 @@ test("a text or number where true, false or a time is expected is an error, beca
       "userAgent: expected a text, found 5",
     ],
   );
+});
+
+test("an option of createHub with a value of another type is an error that names it", () => {
+  assert.deepEqual(
+    problems({
+      time: Date,
+      random: 4,
+      network: { connectTo: "a.example:443:127.0.0.1:8443", lookup: "dns" },
+    }),
+    [
+      'network.connectTo: expected a list such as ["example.org:443:127.0.0.1:8443"], found "a.example:443:127.0.0.1:8443"',
+      'network.lookup: expected a function, found "dns"',
+      "random: expected a function, found 4",
+      "time: expected a clock with the methods of Time, such as a FakeTime, found a function",
+    ],
+  );
+  assert.deepEqual(problems([]), [": expected an object, found []"]);
+  assert.deepEqual(problems({ policy: [], time: new FakeTime(), random: Math.random }), [
+    "policy: expected an object, found []",
+  ]);
 });
 
 test("network options together with a dispatcher are an error, because they would have no effect", () => {

@@ -90,7 +90,7 @@ const REQUEST_AND_CALL: ReadonlySet<string> = new Set([...REQUEST_KEYS, ...CALL_
  * `allowprivate: false` would protect nothing, and misspelled limits would not apply.
  */
 export function checkHubOptions(options: HubOptions): void {
-  if (typeof options !== "object" || options === null) throwIfAny(unknownKeys(options, HUB_KEYS, "createHub"));
+  if (!isObject(options)) throwIfAny(unknownKeys(options, HUB_KEYS, "createHub"));
   const problems = [
     ...unknownKeys(options, HUB_KEYS, "createHub"),
     ...unknownKeys(options.policy, POLICY_KEYS, "createHub", "policy"),
@@ -98,7 +98,7 @@ export function checkHubOptions(options: HubOptions): void {
     ...unknownKeys(options.network, NETWORK_KEYS, "createHub", "network"),
     ...callProblemsOf(options.defaults ?? {}, "createHub", "defaults"),
   ];
-  const { telemetry, unreadBodyMs, dispatcher, network, refusals, whenStoreAway, fleetSize } = options;
+  const { telemetry, unreadBodyMs, dispatcher, network, refusals, whenStoreAway, fleetSize, time } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
   if (telemetry !== undefined && !(Array.isArray(telemetry) && telemetry.every(one => typeof one === "function")))
     add(
@@ -130,6 +130,20 @@ export function checkHubOptions(options: HubOptions): void {
     const value = options[key];
     if (value !== undefined && typeof value !== "string") add(key, `expected a text, found ${shownValue(value)}`);
   }
+  const connectTo: unknown = network?.connectTo;
+  if (connectTo !== undefined && !(Array.isArray(connectTo) && connectTo.every(entry => typeof entry === "string")))
+    add(
+      "network.connectTo",
+      `expected a list such as ["example.org:443:127.0.0.1:8443"], found ${shownValue(connectTo)}`,
+    );
+  for (const [path, value] of [
+    ["network.lookup", network?.lookup],
+    ["random", options.random],
+  ] as const)
+    if (value !== undefined && typeof value !== "function")
+      add(path, `expected a function, found ${shownValue(value)}`);
+  if (time !== undefined && typeof time?.monotonicUs !== "function")
+    add("time", `expected a clock with the methods of Time, such as a FakeTime, found ${shownValue(time)}`);
   if (network?.proxy !== undefined && network.proxy !== "env")
     add("network.proxy", `expected "env", found ${quote(String(network.proxy))}`);
   if (dispatcher !== undefined && network !== undefined)
@@ -184,7 +198,7 @@ function checkKeys(
 
 function callProblemsOf(call: object, where: string, path = ""): ConfigProblem[] {
   const unknown = unknownKeys(call, CALL_KEYS, where, path);
-  if (typeof call !== "object" || call === null) return unknown;
+  if (!isObject(call)) return unknown;
   const invalid = callProblems(call as CallOptions).map(({ key, message }) => ({
     where,
     path: path === "" ? key : `${path}.${key}`,
@@ -199,8 +213,7 @@ function throwIfAny(problems: readonly ConfigProblem[]): void {
 
 function unknownKeys(given: unknown, known: readonly string[], where: string, path = ""): ConfigProblem[] {
   if (given === undefined) return [];
-  if (typeof given !== "object" || given === null)
-    return [{ where, path, message: `expected an object, found ${shownValue(given)}` }];
+  if (!isObject(given)) return [{ where, path, message: `expected an object, found ${shownValue(given)}` }];
   return Object.keys(given)
     .filter(key => !known.includes(key))
     .map(key => {
@@ -208,6 +221,10 @@ function unknownKeys(given: unknown, known: readonly string[], where: string, pa
       const hint = meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
       return { where, path: path === "" ? key : `${path}.${key}`, message: `unknown option: ${hint}` };
     });
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** JSON writes NaN as null, and cannot write a bigint or a function. */

@@ -46,7 +46,7 @@ import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
 
-/** How many idle keys of each role a snapshot still lists. */
+/** How many idle keys of each role are kept, so that a snapshot still lists them. */
 const IDLE_KEYS_MAX = 1024;
 
 /**
@@ -94,6 +94,10 @@ export interface HubInputs {
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
   const { policy, breakers, store, breakerStore, warn, keptKeys = IDLE_KEYS_MAX } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
+  const easedListeners: (() => void)[] = [];
+  const onEased = () => {
+    for (const listener of easedListeners) listener();
+  };
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
   const gate = new Gate(withCrawlDelays(policy.loaded.ratelimits.resolved), time, {
@@ -103,6 +107,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     breakerStore,
     random,
     warn,
+    onEased,
     explain: (constraint, { host, role, path }, changes) =>
       policy.decidedBy.of(constraint, { host, role, path }, changes),
     awayPolicy: () => {
@@ -121,7 +126,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const retry = retryPolicyFrom(options.retry);
   const cache = await openCache(options.cache, time, error => telemetry.emitCacheTrouble(error));
 
-  // robots.txt is read for all callers. In the context of the first one, its options of `hub.with` would apply.
+  // A robots.txt is read for all callers. It is requested outside the context of the caller that needs it first, because
+  // the options that this caller has set by `hub.with` must not apply.
   const runInHubContext = AsyncLocalStorage.snapshot();
   const robots =
     crawlDelays &&
@@ -211,6 +217,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     ownsWire: dispatcher === undefined && proxies === undefined,
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
+    onReloaded: onEased,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async () => {
       wireEvents.off?.("connect", connections.onOpened);
@@ -231,7 +238,9 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     processId: store?.processId,
     processesEnded: processIds => gate.processesEnded(processIds),
     retryMs: (key, role) => gate.retryMs(key, role),
-    keepRobots: kept => robots?.keepIn(kept),
+    onEased: listener => void easedListeners.push(listener),
+    isFree: (host, role) => gate.check({ host, role }) === undefined,
+    keepRobots: (kept, onRead) => robots?.keepIn(kept, onRead),
   });
   return hub;
 }

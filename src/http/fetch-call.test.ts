@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import { type Handler, hubFor, only, recordEvents, serve, settles } from "../../test/http/kit.ts";
+import {
+  type Handler,
+  hubFor,
+  only,
+  recordEvents,
+  sendLargeBody,
+  serve,
+  settles,
+  type TestHubOptions,
+  until,
+} from "../../test/http/kit.ts";
 import type { CacheMode } from "../core/cache/cache-control.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { FetchCall } from "./fetch-call.ts";
@@ -19,10 +30,10 @@ const CREDENTIALS = {
 };
 
 /** Every test runs through `hub.fetch` and through the global fetch of an installed hub. */
-async function world(t: Parameters<typeof serve>[0], way: string, handler: Handler) {
+async function world(t: Parameters<typeof serve>[0], way: string, handler: Handler, limits: TestHubOptions = {}) {
   const time = new FakeTime();
   const server = await serve(t, handler);
-  const hub = await hubFor(t, { time, retry: false });
+  const hub = await hubFor(t, { time, retry: false, ...limits });
   if (way === "install") t.after(hub.install());
   const fetcher: Fetch = way === "install" ? globalThis.fetch : (hub.fetch as Fetch);
   const events = recordEvents(hub);
@@ -33,6 +44,9 @@ async function world(t: Parameters<typeof serve>[0], way: string, handler: Handl
   return { time, server, hub, events, get };
 }
 
+const ONE_SLOT: TestHubOptions = {
+  limits: { defaults: { metadata: { rates: "1000/SECOND", guard_ms: 0, max_delay_ms: 0, max_concurrent: 1 } } },
+};
 const fresh: Handler = (_, response, number) => response.setHeader("cache-control", "max-age=60").end(`body ${number}`);
 
 for (const way of ["hub.fetch", "install"]) {
@@ -92,6 +106,61 @@ for (const way of ["hub.fetch", "install"]) {
       const { name, cause } = error as Error;
       return name === "HubClosedError" || (cause as Error).name === "HubClosedError";
     });
+  });
+
+  test(`${way}: a redirect whose body never ends gives up the only slot for the next hop`, async t => {
+    for (const isEndless of [false, true]) {
+      const { server, get, time } = await world(
+        t,
+        way,
+        (request, response) => {
+          if (request.url === "/end") response.end("end");
+          else response.writeHead(302, { location: "/end" }).write("moved");
+          if (request.url === "/flood") sendLargeBody(response);
+        },
+        ONE_SLOT,
+      );
+      const got = get(`${server.origin}/${isEndless ? "flood" : "drip"}`);
+      await until(() => server.requests.length === 1);
+      if (!isEndless) {
+        const [redirect] = server.requests;
+        await until(() => time.armedTimers > 0);
+        await time.advance(999);
+        assert.equal(server.requests.length, 1);
+        await time.advance(1);
+        await until(() => redirect?.socket.destroyed === true);
+      }
+      assert.equal((await settles(got)).text, "end");
+    }
+  });
+
+  test(`${way}: a redirect whose body breaks off is followed`, async t => {
+    const { server, get } = await world(
+      t,
+      way,
+      (request, response) => {
+        if (request.url === "/end") response.end("end");
+        else {
+          response.writeHead(302, { location: "/end", "content-length": "100" }).write("moved");
+          setImmediate(() => response.destroy());
+        }
+      },
+      ONE_SLOT,
+    );
+    assert.equal((await settles(get(server.origin))).text, "end");
+  });
+
+  test(`${way}: a redirect that the caller reads itself is not cut short`, async t => {
+    let body: ServerResponse | undefined;
+    const { server, get, time } = await world(t, way, (_, response) => {
+      body = response.writeHead(302, { location: "/end" });
+      body.write("a");
+    });
+    const got = get(server.origin, { redirect: "manual" });
+    await until(() => body !== undefined);
+    await time.advance(100_000);
+    body?.end("b".repeat(100_000));
+    assert.equal((await settles(got)).text.length, 100_001);
   });
 
   test(`${way}: no-store neither uses nor changes the cache`, async t => {

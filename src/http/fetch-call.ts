@@ -18,6 +18,8 @@ export class FetchCall implements ActiveRequest {
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
   readonly sinceUs: number;
   readonly cacheMode: CacheMode;
+  /** True when nobody reads the body of a redirect: fetch sends the next request, or rejects. */
+  readonly discardsRedirects: boolean;
   /** The signal of the call, which fetch does not pass to a dispatcher. */
   readonly signal: unknown;
   /** The body of an idempotent call, which may be sent twice; undefined if the body is sent as a stream. */
@@ -34,10 +36,11 @@ export class FetchCall implements ActiveRequest {
   constructor(input: FetchInput, options: object | null | undefined, sinceUs: number, observer?: FetchCallObserver) {
     this.sinceUs = sinceUs;
     this.#observer = observer;
-    const given = options as { readonly cache?: unknown; readonly signal?: unknown } | null | undefined;
+    const given = options as FetchFields | null | undefined;
     const mode = given?.cache ?? requestField(input, "cache");
     this.cacheMode = isCacheMode(mode) ? mode : "default";
     this.signal = given?.signal ?? requestField(input, "signal");
+    this.discardsRedirects = (given?.redirect ?? requestField(input, "redirect")) !== "manual";
   }
 
   /** Whether a request of this call has reached the hub. */
@@ -95,6 +98,12 @@ export class FetchCall implements ActiveRequest {
   }
 }
 
+interface FetchFields {
+  readonly cache?: unknown;
+  readonly signal?: unknown;
+  readonly redirect?: unknown;
+}
+
 const MISDIRECTED = 421;
 
 /** Learns what becomes of the call, before fetch gets the response. */
@@ -110,6 +119,6 @@ export function urlOf(input: FetchInput): string {
 }
 
 /** Reads any object with this property, because a library may have its own class `Request`. */
-function requestField(input: FetchInput, field: "cache" | "signal"): unknown {
+function requestField(input: FetchInput, field: keyof FetchFields): unknown {
   return typeof input === "object" && field in input ? Reflect.get(input, field) : undefined;
 }

@@ -75,10 +75,16 @@ interface ExpectedRequest {
   isSent: boolean;
 }
 
-/** The program's own fetch may send the call to another origin: what must not be stored there either is not stored. */
-function strictMode(input: FetchInput, options: object | undefined): { readonly cache: CacheMode } | undefined {
+/**
+ * The program's own fetch may send the call to another origin: what must not be stored there either is not stored. It may
+ * follow redirects itself.
+ */
+function strictMode(
+  input: FetchInput,
+  options: object | undefined,
+): { readonly cache: CacheMode; readonly redirect: "manual" } {
   const { cacheMode } = new FetchCall(input, options, 0);
-  return cacheMode === "no-store" ? { cache: cacheMode } : undefined;
+  return { cache: cacheMode === "no-store" ? cacheMode : "default", redirect: "manual" };
 }
 
 /** Also true for an input that is not an absolute URL: only a function of the program can know where it leads. */

@@ -99,6 +99,11 @@ export type HttpEvent =
       readonly host: string;
       /** Name of the host, or `service <name>`: whose rate limits it used. */
       readonly key: string;
+      /**
+       * Name of the host, or `service <name>`, whose cooldowns hold it back, as `breaker_cooldown_set` has it. Undefined
+       * for a request of a limiter without breakers.
+       */
+      readonly cooldown_key: string | undefined;
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
@@ -201,7 +206,7 @@ export type HttpEvent =
       readonly event_type: "policy_changed";
       /** The file and the keys: `ratelimits.hosts.api.example.org.metadata.rates`. */
       readonly setting: string;
-      /** The value before; undefined when it was not set. Values of identities are not shown. */
+      /** The value before; undefined when it was not set. The values of identification fields are not shown. */
       readonly old: string | undefined;
       /** The value now; undefined when it is no longer set. */
       readonly new: string | undefined;

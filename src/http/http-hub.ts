@@ -68,6 +68,8 @@ export interface HubParts {
   readonly allowsPrivate: boolean;
   /** The limits of a policy, with the Crawl-delays that were read so far. */
   readonly withCrawlDelays: (limits: LimitPolicies) => LimitPolicies;
+  /** Called after each reload. */
+  readonly onReloaded: () => void;
   /** The stores that a policy names. The hub has opened those of its first policy. */
   readonly storeNames: (policy: LoadedPolicy) => StoreNames;
   /** Closes the connections, stores and cache of the hub. Called when no request is active, or all were aborted. */
@@ -242,7 +244,7 @@ export class HttpHub implements Hub {
   }
 
   async #reload(options: PolicyOptions | undefined): Promise<readonly PolicyChange[]> {
-    const { policy, gate, breakers, listeners, storeNames, withCrawlDelays } = this.#parts;
+    const { policy, gate, breakers, listeners, storeNames, withCrawlDelays, onReloaded } = this.#parts;
     try {
       const next = await policy.prepareReload(options);
       const problems = storeProblems(storeNames(policy.loaded), storeNames(next.loaded), next.loaded);
@@ -251,6 +253,7 @@ export class HttpHub implements Hub {
       gate.reload(withCrawlDelays(next.loaded.ratelimits.resolved));
       const changes = next.apply();
       emitReload(listeners, policy.configHash, changes);
+      onReloaded();
       return changes;
     } catch (error) {
       if (error instanceof ConfigError) listeners.emit({ event_type: "policy_rejected", message: error.message });

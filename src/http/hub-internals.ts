@@ -14,8 +14,19 @@ export interface HubInternals {
    * @param key `host` of the refusal: a host or a service
    */
   retryMs(key: string, role: Role): number | undefined;
-  /** Before the hub requests a robots.txt, it looks here; afterwards it saves the file here. */
-  keepRobots(kept: KeptRobots): void;
+  /**
+   * Adds a listener that is called when refused requests may be sent earlier than their refusals have said: an operator,
+   * another process, a success or a reload has changed a limit, a circuit or a cooldown.
+   */
+  onEased(listener: () => void): void;
+  /** Whether a request to the host would be sent now, as far as this process knows. */
+  isFree(host: string, role: Role): boolean;
+  /**
+   * Before the hub requests a robots.txt, it looks here; afterwards it saves the file here.
+   * @param onRead called when a robots.txt was read or given up: a request to this host that was refused because of it may
+   * be sent again. Its `retryAfterMs` is the longest time that the reading may take. @default not called
+   */
+  keepRobots(kept: KeptRobots, onRead?: (host: string) => void): void;
 }
 
 const internalsByHub = new WeakMap<object, HubInternals>();

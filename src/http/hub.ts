@@ -22,7 +22,7 @@ export type FetchInput = Parameters<typeof fetch>[0];
  * that of a call option, because it is probably misspelled. Other unknown options have no effect, as for WHATWG fetch.
  * `dispatcher` has no effect either, because the hub is the dispatcher.
  */
-export interface FetchOptions extends RequestInit, CallOptions {
+export interface FetchOptions extends Omit<RequestInit, "cache">, CallOptions {
   /**
    * How the call uses the cache, as WHATWG fetch defines it. `only-if-cached` needs `mode: "same-origin"`; without a
    * stored response it gets a 504. @default "default"

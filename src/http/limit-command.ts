@@ -36,6 +36,8 @@ export interface GivenLimit {
   readonly looser: readonly LooserRole[];
   /** Milliseconds until it ends; 0 for a reset. */
   readonly remainingMs: number;
+  /** When it was stored, by the wall clock: `remainingMs` counts from then. */
+  readonly storedMs: number;
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
@@ -57,6 +59,7 @@ export async function giveLimitOrder(
   const kept = isSet && !request.isForced ? checkWithinPolicy(policyInUse, targets, request, hint) : [];
   const looser = isSet && request.isForced ? looserRoles(policyInUse, targets, request) : [];
   const given = await operator.orderAll(targets.map(target => ({ target, request })));
+  const storedMs = time.wallMs();
   const remainingMs = given.at(-1)?.remainingMs ?? 0;
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, timeoutMs);
@@ -68,5 +71,5 @@ export async function giveLimitOrder(
     const isShadow = effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
     return { process, effect: effect === "silent" ? effect : isShadow ? ("shadow" as const) : ("applied" as const) };
   });
-  return { targets, kept, looser, remainingMs, acknowledgements };
+  return { targets, kept, looser, remainingMs, storedMs, acknowledgements };
 }

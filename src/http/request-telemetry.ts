@@ -90,9 +90,10 @@ export class RequestTelemetry {
     grant: AttemptGrant,
     isResent: boolean,
     trace: AttemptTrace | undefined,
+    dispatchedUs: number,
   ): AttemptLog | undefined {
     if (!this.#listeners.hasListener("http_attempt")) return undefined;
-    return new AttemptLog(request, this.#time, grant, isResent, trace);
+    return new AttemptLog(request, this.#time, grant, isResent, trace, dispatchedUs);
   }
 
   emitAttempt(log: AttemptLog, retryAfterMs: number | undefined, end: AttemptEnd): void {

@@ -28,10 +28,13 @@ export function isSameCharge(one: Charge, other: Charge): boolean {
 }
 
 /**
- * The amount of each unit that the budgets of a request count: the caller's, else the policy's `call_costs`, else 1.
- * If the budgets limit no unit, costs have no effect, as a weight has none without rates. If the budgets limit units,
- * but do not count a unit that the caller names, the name is probably mistyped: throws a RangeError. `keyText` names the
- * key in that message.
+ * The amount of each counted unit: the caller's, else the policy's `call_costs`, else 1. Throws a RangeError for an
+ * invalid amount, and for a unit that is not counted, because its name is probably mistyped. If no unit is limited, costs
+ * have no effect, as a weight has none without rates, and any name is accepted.
+ * @param counted the units that the budget of the key counts, also those that only an earlier policy limited
+ * @param limited the units that a limit of the key counts now; empty in shadow mode, where no request is refused
+ * @param given the costs that the caller names
+ * @param keyText the key, for messages
  */
 export function costsOf(
   counted: readonly string[],
@@ -64,7 +67,7 @@ export function costsBeyond(charged: Costs, used: Costs): Costs {
   return new Map(Array.from(used, ([unit, amount]) => [unit, Math.max(0, amount - (charged.get(unit) ?? 0))]));
 }
 
-/** The larger amount of each unit. */
+/** The larger amount of each unit of `one`. */
 export function greaterCosts(one: Costs, other: Costs): Costs {
   return new Map(Array.from(one, ([unit, amount]) => [unit, Math.max(amount, other.get(unit) ?? 0)]));
 }

@@ -20,6 +20,8 @@ export interface ServerFeedback {
 
 /** The breaker's permission that a grant carries; the limiter only passes it on. */
 export interface GrantPermit {
+  /** The host or service whose cooldowns hold back the request. */
+  readonly cooldownKey: string;
   readonly jitterMs: number;
   readonly isProbe: boolean;
   answered(): void;
@@ -116,6 +118,11 @@ export class Grant implements Disposable {
   /** Name of the host or service whose budget was charged. */
   get host(): string {
     return this.#roleBudget.name;
+  }
+
+  /** Name of the host or service whose cooldowns hold back the request; undefined without breakers. */
+  get cooldownKey(): string | undefined {
+    return this.#permit?.cooldownKey;
   }
 
   get role(): Role {

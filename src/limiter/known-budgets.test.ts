@@ -131,6 +131,22 @@ test("a snapshot lists the keys that are idle, with their counts", () => {
   assert.ok(keys.every(({ acquired, windows }) => acquired === 1 && windows[0]?.used === 1));
 });
 
+test("keys with many different counts keep them while other keys come and go", async () => {
+  const time = new FakeTime();
+  const limiter = new RateLimiter(limitsOf(["200/HOUR"]), { time });
+  const countOf = (round: number, index: number) => 1 + ((index + round) % 150);
+  for (const round of [1, 2]) {
+    for (let index = 0; index < 300; index += 1)
+      limiter.tryAcquire({ host: `r${round}-${index}.example`, weight: countOf(round, index) });
+    const keys = new Map(limiter.snapshot().keys.map(({ key, windows }) => [key, windows[0]?.used]));
+    for (let index = 0; index < 300; index += 1)
+      assert.equal(keys.get(`r${round}-${index}.example`), countOf(round, index));
+    await time.advance(3_600_000);
+    for (let index = 0; index < 700; index += 1) limiter.tryAcquire({ host: `between-${round}-${index}.example` });
+    await time.advance(3_600_000);
+  }
+});
+
 test("a grant counts although a listener of the breakers has used other keys meanwhile", () => {
   const time = new FakeTime();
   const breakers = new BreakerRegistry({ advanced: { ramp_up: { enabled: false } } }, { time });

@@ -1,7 +1,7 @@
 import { EvictingMap } from "../core/evicting-map.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
-import { IdleBudget } from "./idle-budget.ts";
+import { IdleBudgets } from "./idle-budgets.ts";
 import type { RoleBudget, StoreState } from "./role-budget.ts";
 
 export interface KnownBudgetsDeps {
@@ -22,28 +22,20 @@ export interface KnownBudgetsDeps {
  * (law L11), and idle ones are kept in a smaller form until they are used again.
  */
 export class KnownBudgets {
-  readonly #role: Role;
   readonly #deps: KnownBudgetsDeps;
   readonly #live: EvictingMap<RoleBudget>;
-  readonly #idle: EvictingMap<IdleBudget>;
+  readonly #idle: IdleBudgets;
   #isChanging = false;
 
   constructor(role: Role, deps: KnownBudgetsDeps) {
-    this.#role = role;
     this.#deps = deps;
     this.#live = new EvictingMap(roleBudget => this.#remove(roleBudget), deps.keptKeys);
-    this.#idle = new EvictingMap(idle => {
-      if (!idle.isEvictable(deps.time.monotonicUs())) return false;
-      deps.onEvict(this.#revived(idle));
-      return true;
-    });
+    const { time, store, onEvict } = deps;
+    this.#idle = new IdleBudgets({ role, store, nowUs: () => time.monotonicUs(), onEvict });
   }
 
   get(name: string): RoleBudget | undefined {
-    const live = this.#live.get(name);
-    if (live !== undefined) return live;
-    const idle = this.#idle.get(name);
-    return idle && this.#revive(idle);
+    return this.#live.get(name) ?? this.#revive(name);
   }
 
   add(roleBudget: RoleBudget): void {
@@ -58,27 +50,22 @@ export class KnownBudgets {
   /** All budgets, to be read. Idle ones are copies. */
   *[Symbol.iterator](): IterableIterator<RoleBudget> {
     yield* this.#live.values();
-    for (const idle of this.#idle.values()) yield this.#revived(idle);
+    yield* this.#idle.copies();
   }
 
   /** The budgets whose names are wanted, to be changed. */
   named(isWanted: (name: string) => boolean): readonly RoleBudget[] {
     // None of those that are revived may become idle again before it is changed.
     this.#isChanging = true;
-    for (const idle of [...this.#idle.values()]) if (isWanted(idle.name)) this.#revive(idle);
+    for (const name of this.#idle.names()) if (isWanted(name)) this.#revive(name);
     this.#isChanging = false;
     return [...this.#live.values()].filter(({ name }) => isWanted(name));
   }
 
-  #revive(idle: IdleBudget): RoleBudget {
-    const roleBudget = this.#revived(idle);
-    this.#idle.delete(idle.name);
-    this.#live.add(idle.name, roleBudget);
+  #revive(name: string): RoleBudget | undefined {
+    const roleBudget = this.#idle.take(name);
+    if (roleBudget !== undefined) this.#live.add(name, roleBudget);
     return roleBudget;
-  }
-
-  #revived(idle: IdleBudget): RoleBudget {
-    return idle.revive(this.#role, this.#deps.store);
   }
 
   /**
@@ -88,13 +75,8 @@ export class KnownBudgets {
   #remove(roleBudget: RoleBudget): boolean {
     const { time, mayPack, isKept, onEvict } = this.#deps;
     if (isKept(roleBudget)) return false;
-    const nowUs = time.monotonicUs();
-    if (roleBudget.isEvictable(nowUs)) onEvict(roleBudget);
-    else {
-      const idle = this.#isChanging || !mayPack() ? undefined : IdleBudget.of(roleBudget, nowUs);
-      if (idle === undefined) return false;
-      this.#idle.add(idle.name, idle);
-    }
+    if (roleBudget.isEvictable(time.monotonicUs())) onEvict(roleBudget);
+    else if (this.#isChanging || !mayPack() || !this.#idle.add(roleBudget)) return false;
     roleBudget.isDetached = true;
     return true;
   }

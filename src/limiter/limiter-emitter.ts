@@ -14,7 +14,7 @@ import type { RoleBudget } from "./role-budget.ts";
 
 const EVENT_OF = { multiplier: "aimd_adjust", guard_ms: "guard_adjust", shape: "shape_adjust" } as const;
 
-/** Emits the events of the limiter. Without listeners no event object is built. */
+/** Emits the events of the limiter. The most frequent one, `ratelimit.acquire`, is built only if a listener wants it. */
 export class LimiterEmitter extends Listeners<LimiterEvent> {
   /** The labels of the last grant, and their text: most grants have the rates of the one before. */
   #lastLabels: readonly string[] = [];

@@ -10,7 +10,8 @@ const NO_TOTAL = budgetPolicy({});
 
 /**
  * The totals above a budget, with the orders of operators. An order for a host or service without a total adds one.
- * @param owners whose limits the budget has: a host or service; for a budget `service <name>:<host>`, both
+ * @param owners the names whose orders apply to the budget: its host or service; for a budget `service <name>:<host>`, the
+ *   service and then the host
  */
 export function orderedAbove(
   { name, above }: Route,

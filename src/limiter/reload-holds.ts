@@ -35,6 +35,7 @@ export class ReloadHolds {
 
   /** Called for each new total. */
   holdTotal(total: Budget, route: Route, now: LimitPolicies, nowUs: number): void {
+    if (route.above.some(({ name, isKnownFirst }) => isKnownFirst === true && name === total.name)) return;
     this.#hold(total, nowUs, earlier => !hasCounted(total, route, earlier.limits, now));
   }
 

@@ -26,8 +26,9 @@ const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 /**
  * Where the mirrors of a source have a version. A mirror has the layout of a store, `<id>/<version>/<id>.<extension>`,
  * unless its address contains `{id}`, `{version}` or `{file}`. `s3://bucket/key` means the public https URL of the bucket.
- * If the hash is known, the folders with a part of it in their names are also looked for.
- * @param folder where relative folders start.
+ * A store may have the version in a folder with a part of the hash in its name. If the hash is known, these folders are
+ * returned too, except for an address with placeholders.
+ * @param folder the base of relative paths.
  * @throws ConfigError for an invalid mirror.
  */
 export function mirrorCopies({ id, mirrors = [] }: Source, known: KnownVersion, folder: string): readonly MirrorCopy[] {

@@ -42,7 +42,7 @@ test("a pinned version or hash is required even if changes are accepted", () => 
   const source = { ...SOURCE, version: "2025-01-16" };
   assert.equal(
     releaseProblem(source, release("2025-02-01", "a"), [], true),
-    "the file has version 2025-02-01, but version 2025-01-16 is pinned (version in sources.yaml)",
+    "the file has version 2025-02-01, but version 2025-01-16 is pinned (version in sources.yaml, or <id>@2025-01-16 of the command)",
   );
   assert.equal(releaseProblem(source, release("2025-01-16", "a"), [], false), undefined);
   const hashed = { ...SOURCE, sha256: "c".repeat(64) };

@@ -21,7 +21,7 @@ export function releaseProblem(
   locked?: OntologyManifest,
 ): string | undefined {
   if (version !== undefined && labelOf(version) !== manifest.version) {
-    return `the file has version ${manifest.version}, but version ${version} is pinned (version in sources.yaml)`;
+    return `the file has version ${manifest.version}, but version ${version} is pinned (version in sources.yaml, or <id>@${version} of the command)`;
   }
   if (sha256 !== undefined && sha256 !== manifest.sha256) {
     return `sha256 differs from the pinned one (sha256 in sources.yaml): ${short(manifest.sha256)}, expected ${short(sha256)}`;

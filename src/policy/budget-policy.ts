@@ -87,14 +87,17 @@ export function roleBudgetPolicy(options: ParsedRoleLimits, isAdaptive = false, 
 export function strictestPolicy(first: RoleBudgetPolicy, second: RoleBudgetPolicy): RoleBudgetPolicy {
   const rates = bindingRates([...first.rates, ...second.rates]);
   const guardUs = Math.max(first.guardUs, second.guardUs);
-  const cap = second.maxConcurrent < first.maxConcurrent ? second : first;
   const costs = Object.fromEntries(
     [...first.costs, ...second.costs].map(({ unit }) => [
       unit,
       bindingRates([...ratesOf(first, unit), ...ratesOf(second, unit)]),
     ]),
   );
-  const caps = { max_concurrent: cap.maxConcurrent, shared: cap.sharesSlots };
+  // With the lower cap per process, several processes together could exceed a higher cap that they share.
+  const caps = {
+    max_concurrent: Math.min(first.maxConcurrent, second.maxConcurrent),
+    shared: first.sharesSlots || second.sharesSlots,
+  };
   return Object.freeze({
     ...freezeBudget(caps, { rates, costs, guardUs }),
     spacingUs: Math.max(first.spacingUs, second.spacingUs),

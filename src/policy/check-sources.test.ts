@@ -31,6 +31,11 @@ describe("what a program passes is checked as strictly as a file", () => {
     ["limits that are a list", { ratelimits: [] }, /^policy\.ratelimits {2}expected a map .*, found a list$/],
     ["limits that are a number", { ratelimits: 3 }, /found a number$/],
     ["limits that are a Map", { ratelimits: new Map([["hosts", {}]]) }, /found a Map$/],
+    [
+      "a file without a name",
+      { breakers: "" },
+      /^loadPolicy breakers expected the path of a YAML file, or an object, found an empty text$/,
+    ],
     ["limits that are null", { ratelimits: null }, /found null$/],
     ["breakers that are a list", { breakers: [] }, /^policy\.breakers .* found a list$/],
     ["a Map inside", { ratelimits: { hosts: new Map() } }, /^policy\.ratelimits hosts /],
@@ -68,6 +73,29 @@ describe("large and deep configuration", () => {
   const many = 30_000;
   const entries = <Value>(entryOf: (index: number) => readonly [string, Value]) =>
     Object.fromEntries(Array.from({ length: many }, (_, index) => entryOf(index)));
+
+  test("reports the first 20 problems of each source and their number, whatever is wrong", async () => {
+    const range = <Item>(make: (index: number) => Item) => Array.from({ length: 30 }, (_, index) => make(index));
+    const mapOf = <Value>(make: (index: number) => readonly [string, Value]) => Object.fromEntries(range(make));
+    const hosts = Object.fromEntries(
+      range(index => [`a${index}.example`, `A${index}.example`])
+        .flat()
+        .map(h => [h, {}]),
+    );
+    const cases: readonly PolicySources[] = [
+      { env: { DOCSTOKG_RLIMITS: range(index => `bad${index}`).join(";") } },
+      { env: mapOf(index => [`DOCSTOKG_RLIMIT__host${index}`, "1/SECOND"]) },
+      { overrides: { rate: range(index => `bad${index}`) } },
+      { ratelimits: { hosts } },
+      { identities: { services: mapOf(index => [`s${index}`, { query: { a: "b" } }]) } },
+      { identities: { hosts: mapOf(index => [`h${index}.example`, { headers: { "X-A": "b", "x-a": "c" } }]) } },
+    ];
+    for (const sources of cases) {
+      const problems = await problemsOf(() => loadPolicy({ env: {}, ...sources }));
+      assert.equal(problems.length, 21, JSON.stringify(sources).slice(0, 80));
+      assert.match(problems.at(-1) ?? "", /and 10 more problems \(30 in all\)$/);
+    }
+  });
 
   test("reports the first 20 problems and the count", async () => {
     const unknown = entries(index => [`metdata${index}`, 1]) as object;

@@ -14,6 +14,7 @@ const SOURCES: Record<keyof PolicySources, 0> = {
   env: 0,
   overrides: 0,
 };
+const FILE_SOURCES = ["ratelimits", "breakers", "identities"] as const satisfies readonly (keyof PolicySources)[];
 const OVERRIDES: Record<keyof PolicyOverrides, ValueKind> = {
   rate: "texts",
   rateBackend: "text",
@@ -46,6 +47,13 @@ export function checkSources(sources: PolicySources): ConfigProblem[] {
   if (!isObject(sources))
     return [{ where: "loadPolicy", path: "", message: `expected an object, found ${kindText(sources)}` }];
   const problems = unknownOptions(sources, SOURCES, "");
+  for (const key of FILE_SOURCES)
+    if (sources[key] === "")
+      problems.push({
+        where: "loadPolicy",
+        path: key,
+        message: "expected the path of a YAML file, or an object, found an empty text",
+      });
   const { env, overrides } = sources;
   if (env !== undefined && !isObject(env))
     problems.push({

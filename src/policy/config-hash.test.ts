@@ -43,3 +43,25 @@ test("a key that selects a tier changes the hash, and its value does not", async
   assert.equal(await hashWith("0123456789"), await hashWith("9876543210"));
   assert.notEqual(await hashWith("0123456789"), await hashWith(""));
 });
+
+test("a key that is sent to another host changes the hash, because it selects the tiers of that host", async () => {
+  const tiers = { metadata: { rates: "1/SECOND" }, with: { API_KEY: { metadata: { rates: "5/SECOND" } } } };
+  const hashWith = (identities: PolicySources["identities"]) =>
+    hashOf({ ratelimits: { hosts: { "a.example": tiers, "b.example": tiers } }, identities, env: { API_KEY: "k" } });
+  const sent = { query: { key: "{API_KEY}" } };
+  const hashes = await Promise.all([
+    hashWith({ hosts: { "a.example": sent } }),
+    hashWith({ hosts: { "b.example": sent } }),
+    hashWith({ hosts: { "a.example": { ...sent, path: "/v1" } } }),
+    hashWith({ hosts: { "a.example": sent, "b.example": null } }),
+  ]);
+  assert.equal(new Set(hashes).size, hashes.length);
+});
+
+test("a password in a parameter of a store's address does not change the hash", async () => {
+  const at = (password: string) =>
+    hashOf({
+      overrides: { rateBackend: "postgres", rateDsn: `postgres://db.example.org/limits?password=${password}` },
+    });
+  assert.equal(await at("one"), await at("two"));
+});

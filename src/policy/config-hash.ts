@@ -1,4 +1,6 @@
+import { withoutCredentials } from "../core/text/passwords.ts";
 import { textHash } from "../core/text/text-hash.ts";
+import type { Identity, IdentityField } from "./identity.ts";
 import type { LoadedPolicy } from "./load.ts";
 
 /**
@@ -6,9 +8,16 @@ import type { LoadedPolicy } from "./load.ts";
  * The credentials of a store are left out: they change no limit, and a hash of them could be guessed.
  */
 export function configHash({ ratelimits, breakers, identities }: LoadedPolicy): string {
-  // The names of the keys that are sent select the tiers; their values change nothing.
-  const keys = [...identities.sent].sort();
+  // Which keys are sent to which hosts selects the tiers; the values of the keys change nothing.
+  const keys = Object.fromEntries(Array.from(identities.entries(), ([name, identity]) => [name, sentKeys(identity)]));
   return textHash(canonical({ ratelimits: ratelimits.options, breakers: breakers.options, keys }));
+}
+
+function sentKeys({ path, isRemoved, withheld, query, headers }: Identity): object {
+  const keysOf = (fields: readonly IdentityField[]) =>
+    Object.fromEntries(fields.map(({ name, placeholders }) => [name, placeholders]));
+  const isWithheld = { query: withheld.query.toSorted(), headers: withheld.headers.toSorted() };
+  return { path, isRemoved, withheld: isWithheld, query: keysOf(query), headers: keysOf(headers) };
 }
 
 /** JSON with sorted keys. */
@@ -21,7 +30,9 @@ function canonical(value: unknown, key = ""): string {
       .map(([name, held]) => `${JSON.stringify(name)}:${canonical(held, name)}`)
       .join(",")}}`;
   }
-  return JSON.stringify(key === "dsn" && typeof value === "string" ? withoutUserInfo(value) : value);
+  return JSON.stringify(
+    key === "dsn" && typeof value === "string" ? withoutCredentials(withoutUserInfo(value)) : value,
+  );
 }
 
 /**

@@ -178,8 +178,8 @@ function maskedEntries({ breakers: { assignments, index } }: LoadedPolicy): read
 function repeatedValues({ ratelimits, breakers }: LoadedPolicy): readonly PolicyFinding[] {
   return [ratelimits, breakers].flatMap(({ assignments, index }) =>
     assignments.flatMap(assignment => {
-      const { path, value, where, replacesTier } = assignment;
-      if (isShippedSource(where) || isMap(value) || replacesTier || path[0] === "version") return [];
+      const { path, value, where, replacesSpecific } = assignment;
+      if (isShippedSource(where) || isMap(value) || replacesSpecific || path[0] === "version") return [];
       const all = index.at(path);
       const before = all[all.indexOf(assignment) - 1];
       if (before === undefined || !index.isInEffect(assignment)) return [];

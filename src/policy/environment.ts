@@ -1,5 +1,4 @@
 import { nearest } from "../core/text/nearest.ts";
-import type { ConfigProblem } from "../errors.ts";
 import type { Assignment, PolicyLayer, SectionName } from "./layer.ts";
 import {
   type KnownNames,
@@ -9,8 +8,10 @@ import {
   readBreakerRoleOverride,
   readFields,
   readRateOverride,
+  readResolverOverride,
   splitList,
 } from "./overrides.ts";
+import { ProblemList } from "./problem-list.ts";
 import { isRole } from "./roles.ts";
 
 type VariableReaders = Readonly<Record<SectionName, Readonly<Record<string, OverrideReader>>>>;
@@ -56,7 +57,7 @@ const PREFIXES: VariableReaders = {
     DOCSTOKG_BREAKER_ROLE__: (value, name, names) =>
       readBreakerRoleOverride(`${hostAndRole(name)}=${value}`, name, names),
     DOCSTOKG_BREAKER_RESOLVER__: (value, name, names) =>
-      readBreakerOverride(`resolver:${nameAfterPrefix(name)}=${value}`, name, names),
+      readResolverOverride(`${nameAfterPrefix(name)}=${value}`, name, names),
   },
 };
 
@@ -91,7 +92,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readEnvironment(environment: Environment, section: SectionName, names: KnownNames): PolicyLayer {
   const assignments: Assignment[] = [];
-  const problems: ConfigProblem[] = [];
+  const list = new ProblemList();
   const isSingle = ([name]: readonly [string, unknown]) => Number(!LISTS.has(name));
   for (const [name, value] of Object.entries(environment).toSorted((a, b) => isSingle(a) - isSingle(b))) {
     const prefix = Object.keys(PREFIXES[section]).find(start => name.startsWith(start));
@@ -103,14 +104,14 @@ export function readEnvironment(environment: Environment, section: SectionName, 
         assignments.push(...read(entry, name, names));
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        problems.push({ where: name, path: "", message: error.message });
+        list.add(() => ({ where: name, path: "", message: error.message }));
       }
     }
   }
-  return { assignments, problems };
+  return { assignments, problems: list.problems };
 }
 
-/** A message for each variable that begins with DOCSTOKG_ and is not known: a misspelled limit has no effect. */
+/** A message for each variable that begins with DOCSTOKG_ and is not known: a misspelled variable has no effect. */
 export function unknownVariables(environment: Environment): readonly string[] {
   return Object.keys(environment)
     .filter(name => name.startsWith("DOCSTOKG_") && !VARIABLE_NAMES.includes(name))

@@ -128,3 +128,24 @@ test("explain of a name from a snapshot has the values with the keys in that nam
   const { roleBudget } = policy.ratelimits.resolved.route("api.crossref.org", "metadata");
   assert.equal([valueAt("api.crossref.org with mailto", "rates")].flat().join(), roleBudget.labels.join());
 });
+
+test("the rules that recognise throttles are explained for each entry, because all of them apply", async () => {
+  const breakers = {
+    extends: "none",
+    defaults: { throttles: [{ status: [403, 503], header: "x-blocked: yes" }, { body: "slow down" }] },
+    services: { s: { throttles: [{ header: "x-limit", retry_after_s: 5 }] } },
+    hosts: { "b.example": { fail_max: 2 } },
+  } as const;
+  const ratelimits = { extends: "none", services: { s: { members: ["a.example"] } } } as const;
+  const policy = await loadPolicy({ env: {}, ratelimits, breakers });
+  const throttlesOf = (host: string) =>
+    explainPolicy(policy, host, "metadata")
+      .filter(({ field }) => field.endsWith("breaker.throttles"))
+      .map(({ field, value }) => [field, value]);
+  const ofDefaults = ["breaker.throttles", ["status 403, 503; header x-blocked: yes", "body slow down"]];
+  assert.deepEqual(throttlesOf("a.example"), [
+    ofDefaults,
+    ["service s breaker.throttles", ["header x-limit; retry_after_s 5"]],
+  ]);
+  assert.deepEqual(throttlesOf("b.example"), [ofDefaults]);
+});

@@ -1,5 +1,6 @@
 import { defaultClassifyRules } from "../core/breaker/classify.ts";
 import { withoutCredentials } from "../core/text/passwords.ts";
+import type { ThrottleRuleOptions } from "./breaker-options.ts";
 import { budgetUnitOf } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
 import type { SectionName } from "./layer.ts";
@@ -18,6 +19,7 @@ import {
   ROLE_LIMIT_FIELDS,
   resolverPaths,
   roleLimitPaths,
+  scopePlaces,
   TOTAL_FIELDS,
   totalPaths,
   totalPlaces,
@@ -32,7 +34,10 @@ export interface ValueSource {
   readonly where: string;
   /** The key that is set, such as `hosts.api.example.org.metadata.rates`; empty for a built-in default. */
   readonly path: string;
-  /** The value as it is written there; the credentials of a store's address are removed. */
+  /**
+   * The value as it is written there. The credentials of a store's address are removed, and each rule of `throttles` is a
+   * text.
+   */
   readonly value: unknown;
   /** The comment after the value in its YAML file: the source of the number and its date. Absent without a comment. */
   readonly note?: string;
@@ -149,7 +154,26 @@ export function explainCircuit(policy: LoadedPolicy, scope: LimitScope, role: Ro
     value("retry_after_cap_s", breakerEntryPaths("retry_after_cap_s", scope), DEFAULT_BREAKERS.retry_after_cap_s),
     value("per", breakerEntryPaths("per", scope), DEFAULT_BREAKERS.per),
     value("trial_calls", [trialCalls], DEFAULT_BREAKERS.half_open.trial_calls[role]),
+    ...explainedThrottles(policy, scope),
   ]);
+}
+
+/** The rules that recognise throttles: one value for each entry that has some, because all of them apply together. */
+function explainedThrottles(policy: LoadedPolicy, scope: LimitScope): readonly ExplainedValue[] {
+  const ofDefaults = { field: "breaker.throttles", path: ["defaults"] };
+  const ofPlaces = scopePlaces(scope).map(({ name, path }) => ({ field: `${name} breaker.throttles`, path }));
+  return [ofDefaults, ...ofPlaces].map(({ field, path }) => {
+    const { sources } = explained(policy, "breakers", field, [[...path, "throttles"]]);
+    const shown = sources.map(source => ({ ...source, value: [source.value].flat().map(throttleText) }));
+    return { field, value: shown.at(-1)?.value, sources: shown };
+  });
+}
+
+/** `status 403, 503; header cf-mitigated: challenge`. */
+function throttleText(rule: unknown): string {
+  return Object.entries(rule as ThrottleRuleOptions)
+    .map(([key, value]) => `${key} ${[value].flat().join(", ")}`)
+    .join("; ");
 }
 
 /** The circuit of a resolver. */

@@ -7,7 +7,9 @@ import {
   readBreakerRoleOverride,
   readFields,
   readRateOverride,
+  readResolverOverride,
 } from "./overrides.ts";
+import { ProblemList } from "./problem-list.ts";
 
 /** The strongest layer of a policy: what command-line flags set. Each text has the form of its flag. */
 export interface PolicyOverrides {
@@ -57,7 +59,7 @@ export function readFlags(section: SectionName, flags: PolicyOverrides, names: K
     reader.read("--breaker", flags.breaker, (value, where) => readBreakerOverride(value, where, names));
     reader.read("--breaker-role", flags.breakerRole, (value, where) => readBreakerRoleOverride(value, where, names));
     reader.read("--breaker-resolver", flags.breakerResolver, (value, where) =>
-      readBreakerOverride(`resolver:${value}`, where, names),
+      readResolverOverride(value, where, names),
     );
     reader.read("--breaker-rolling", [flags.breakerRolling], (value, where) =>
       readFields(value, ["advanced", "rolling_window"], where),
@@ -68,7 +70,11 @@ export function readFlags(section: SectionName, flags: PolicyOverrides, names: K
 
 class FlagReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
-  readonly problems: ConfigProblem[] = [];
+  readonly #list = new ProblemList();
+
+  get problems(): readonly ConfigProblem[] {
+    return this.#list.problems;
+  }
 
   read(
     where: string,
@@ -81,7 +87,7 @@ class FlagReader implements PolicyLayer {
         this.assignments.push(...parse(value, where));
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        this.problems.push({ where, path: "", message: error.message });
+        this.#list.add(() => ({ where, path: "", message: error.message }));
       }
     }
   }

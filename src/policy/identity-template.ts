@@ -5,10 +5,10 @@
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
-/** A misspelt placeholder. Anything else in braces may be a key, so it is not quoted. */
+/** Probably a misspelt placeholder. Other text in braces may be a key, so a message does not quote it. */
 const NAME = /^[a-zA-Z_]{1,24}$/;
 
-/** Characters that are safe in a header and in a URL, and that no server reads as the end of a field. */
+/** ASCII without control characters, because a line break would end a header field, and without spaces at its ends. */
 const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /** The problem of a template, or undefined. The message quotes only names in braces: the rest of the text may be a key. */

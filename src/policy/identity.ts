@@ -70,6 +70,8 @@ export class Identities {
   readonly #byHost: ReadonlyMap<string, Identity>;
   readonly #byService: ReadonlyMap<string, Identity>;
   readonly #mailto: string | undefined;
+  /** Every host with an identity for one of its paths, without its port: few hosts, asked for each request. */
+  readonly #splitHosts: ReadonlySet<string>;
 
   constructor(
     byHost: ReadonlyMap<string, Identity>,
@@ -79,6 +81,7 @@ export class Identities {
     this.#byHost = byHost;
     this.#byService = byService;
     this.#mailto = mailto;
+    this.#splitHosts = new Set([...byHost].flatMap(([host, { path }]) => (path === "/" ? [] : withoutPort(host))));
   }
 
   get mailto(): string | undefined {
@@ -133,12 +136,6 @@ export class Identities {
     return new Set(sent.flat().flatMap(field => field.placeholders));
   }
 
-  /** The placeholders whose values requests to some host carry. */
-  get sent(): ReadonlySet<string> {
-    const all = [...this.entries()].map(([, identity]) => identity);
-    return new Set(all.flatMap(fieldsOf).flatMap(field => field.placeholders));
-  }
-
   /** The placeholders in the templates of a host and its service that it may get, also those without a value. */
   wantedBy(name: string, service: string | undefined): ReadonlySet<string> {
     const { host, port } = hostAndPort(name);
@@ -149,21 +146,21 @@ export class Identities {
   }
 
   /** True when the identification of a host depends on the path. */
-  isSplit(name: string): boolean {
-    return (this.#ofName(name)?.path ?? "/") !== "/";
+  dependsOnPath(name: string): boolean {
+    return this.#splitHosts.has(withoutPort(name)) && (this.#ofName(name)?.path ?? "/") !== "/";
   }
 
   /** True when the identification of a service depends on how the path of its member is written. */
-  isSplitService({ service, writtenPath }: OwningService): boolean {
+  dependsOnSpelling({ service, writtenPath }: OwningService): boolean {
     return writtenPath !== "" && this.#ofService(service) !== undefined;
   }
 
   /** Further paths of a host or member at which its requests get other fields than at the path of the member. */
   otherPaths(request: OwningService & { readonly host: string }): readonly string[] {
     return [
-      ...(this.isSplit(request.host) ? [this.#ofName(request.host)?.path ?? "/"] : []),
+      ...(this.dependsOnPath(request.host) ? [this.#ofName(request.host)?.path ?? "/"] : []),
       // The same path in a spelling that gets no field of the service.
-      ...(this.isSplitService(request) ? [`${request.writtenPath}/.`] : []),
+      ...(this.dependsOnSpelling(request) ? [`${request.writtenPath}/.`] : []),
     ];
   }
 
@@ -231,10 +228,6 @@ const PUBLIC_PLACEHOLDERS: ReadonlySet<string> = new Set(["mailto", "tool"]);
 function hostAndPort(name: string): { readonly host: string; readonly port: number } {
   const host = withoutPort(name);
   return { host, port: host === name ? HTTPS_PORT : Number(name.slice(host.length + 1)) };
-}
-
-function fieldsOf({ query, headers }: Identity): readonly IdentityField[] {
-  return [...query, ...headers];
 }
 
 function holdsAt(path: string, prefix: string): boolean {

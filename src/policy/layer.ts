@@ -1,5 +1,6 @@
 import { canonicalHost } from "../core/text/host.ts";
 import type { ConfigProblem } from "../errors.ts";
+import { ProblemList } from "./problem-list.ts";
 
 /** The parts of a policy that variables and flags can change. Each is read from its own file. */
 export type SectionName = "ratelimits" | "breakers";
@@ -13,8 +14,8 @@ export interface Assignment {
   readonly where: string;
   /** The comment after the value in its YAML file, which names the source of the number and its date. */
   readonly note?: string | undefined;
-  /** True if a tier of the same entry lost its value because of this one, see `mergeLayers`. */
-  readonly replacesTier?: boolean | undefined;
+  /** True if a more specific value of a weaker layer is dropped because of this one, see `mergeLayers`. */
+  readonly replacesSpecific?: boolean | undefined;
 }
 
 /** The values of one source (file, object, environment or flags), and what is wrong with them. */
@@ -66,22 +67,32 @@ export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constr
  */
 export function objectLayer(value: unknown, where: string): PolicyLayer {
   const assignments: Assignment[] = [];
-  const problems: ConfigProblem[] = [];
+  const list = new ProblemList();
+  const addProblem = (path: readonly string[], message: string) =>
+    list.add(() => ({ where, path: path.join("."), message }));
   let values = 0;
+  /** False beyond the limits. After the first value beyond a limit, no later value is read, so there is one problem. */
+  const count = (added: number, path: readonly string[], depth: number): boolean => {
+    if (values > MAX_NODES) return false;
+    values += added;
+    if (values <= MAX_NODES && depth <= MAX_DEPTH) return true;
+    const message = depth > MAX_DEPTH ? `nested more than ${MAX_DEPTH} levels deep` : `more than ${MAX_NODES} values`;
+    addProblem(path, message);
+    values = MAX_NODES + 1;
+    return false;
+  };
+  /** The items are counted before they are read: a list may be longer than any that could be read. */
+  const isItemWithin = (item: unknown, path: readonly string[], depth: number): boolean => {
+    const inner = Array.isArray(item) ? item : isMap(item) ? Object.values(item) : [];
+    return (
+      inner.length === 0 ||
+      (count(inner.length, path, depth) && inner.every(each => isItemWithin(each, path, depth + 1)))
+    );
+  };
   const walk = (held: unknown, path: readonly string[]) => {
-    if (held === undefined || values > MAX_NODES) return;
-    values += 1;
-    if (values > MAX_NODES) {
-      problems.push({ where, path: path.join("."), message: `more than ${MAX_NODES} values` });
-      return;
-    }
+    if (held === undefined || !count(1, path, path.length)) return;
     if (!isMap(held)) {
-      assignments.push({ path, value: held, where });
-      return;
-    }
-    if (path.length > MAX_DEPTH) {
-      if (problems.length === 0)
-        problems.push({ where, path: path.join("."), message: `nested more than ${MAX_DEPTH} levels deep` });
+      if (isItemWithin(held, path, path.length + 1)) assignments.push({ path, value: held, where });
       return;
     }
     if (path.length > 0) assignments.push({ path, value: {}, where });
@@ -90,19 +101,14 @@ export function objectLayer(value: unknown, where: string): PolicyLayer {
       const canonical = canonicalKey(path, key);
       const at = [...path, canonical];
       // A host in two spellings would lose one of its entries.
-      if (seen.has(canonical)) problems.push({ where, path: at.join("."), message: `duplicate entry ${canonical}` });
+      if (seen.has(canonical)) addProblem(at, `duplicate entry ${canonical}`);
       seen.add(canonical);
       walk(inner, at);
     }
   };
   if (value === undefined || isMap(value)) walk(value, []);
-  else
-    problems.push({
-      where,
-      path: "",
-      message: `expected a map of keys and values, found ${kindOf(value)}`,
-    });
-  return { assignments, problems };
+  else addProblem([], `expected a map of keys and values, found ${kindOf(value)}`);
+  return { assignments, problems: list.problems };
 }
 
 /** One spelling of each key, so that layers can be merged: canonical hosts, and `services` for its former name. */

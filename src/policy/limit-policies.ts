@@ -9,6 +9,11 @@ import type { Routing } from "./routing.ts";
 export interface TotalBudget {
   readonly name: string;
   readonly policy: BudgetPolicy;
+  /**
+   * Every process knows the total before it sends the first request that the total counts. So nothing was sent that a
+   * shared store has not counted. @default false
+   */
+  readonly isKnownFirst?: true;
 }
 
 /** The budgets that a request is charged to: the budget of its role, then the totals above it, nearest first. */
@@ -42,8 +47,8 @@ export interface LimitPolicies {
   /** True when paths of this host have budgets of their own. */
   hasPaths(host: string): boolean;
   /**
-   * The route that requests have whose role budget has that name. If there are no such requests any more: the route that
-   * the host has now, with another name; undefined for a service.
+   * The route of the requests that are charged to the role budget with this name. If the policy has no such requests any
+   * more: for a host, the route that it has now, which has another name; for a service, undefined.
    */
   routeByName(name: string, role: Role): Route | undefined;
   /** The hosts and paths whose requests the role budget with that name counts. Hosts of suffixes are not known. */

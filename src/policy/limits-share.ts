@@ -52,7 +52,7 @@ export function dividedPolicy<Policy extends BudgetPolicy>(policy: Policy, proce
     processes,
     rates,
     spacingUs: policy.spacingUs * processes,
-    // At least one slot for each process, so more processes than slots exceed `max_concurrent` together.
+    // Each process has at least one slot. If there are more processes than slots, they exceed `max_concurrent` together.
     maxConcurrent: policy.sharesSlots
       ? Math.max(1, Math.floor(policy.maxConcurrent / processes))
       : policy.maxConcurrent,

@@ -243,9 +243,9 @@ class PolicyLimits implements ConfiguredLimits {
   }
 
   /**
-   * The scope without listed hosts that set nothing for the role and have neither `total` nor `aimd`: such a host shares
-   * the role budget of the entry that it inherits from. Otherwise an entry that changes one role would double the rates
-   * of the other roles.
+   * The scope without the listed hosts that have no budget of their own for this role, because their entries set nothing
+   * for it and have neither `total` nor `aimd`. Such a host shares the role budget of the entry that it inherits from. With
+   * a budget of its own, an entry that changes one role would double the rates of the other roles.
    */
   #roleScope(scope: LimitScope, role: Role): LimitScope {
     const { service, listed = [] } = scope;

@@ -62,6 +62,16 @@ describe("limits that are looser than shipped are reported with the documented n
     assert.deepEqual(others, []);
   });
 
+  test("a guard that makes the limit looser is named, because the rates are the same", async () => {
+    const defaults = { metadata: { guard_ms: 5 } };
+    const [first = ""] = await found({ ratelimits: { defaults } }, "looser-than-shipped");
+    assert.match(first, /: the shipped limit 10\/SECOND with guard_ms 25 \(.*\) of defaults metadata does not hold; /);
+    assert.match(
+      first,
+      /; the limits of defaults apply: 10\/SECOND \+ 5000\/HOUR with guard_ms 5 \+ max_concurrent 100$/,
+    );
+  });
+
   test("with the source of the field and of the tier that is looser", async () => {
     const env = { NCBI_API_KEY: "0123456789" };
     const rate = ["service:ncbi:total=20/SECOND", "service:ncbi:metadata=20/SECOND"];
@@ -189,10 +199,13 @@ test("overrides without effect are reported: repeated values, paths that a host'
   assert.deepEqual(await found({ overrides: { rate } }, "partial-override"), [
     "--rate: hosts.web.archive.org does not change web.archive.org/cdx, web.archive.org/web/timemap (service:wayback-cdx)",
   ]);
-  const [masked = ""] = await found({ overrides: { breaker: ["defaults=fail_max:3"] } }, "dead-override");
+  assert.deepEqual(await found({ overrides: { breaker: ["defaults=fail_max:3"] } }, "dead-override"), []);
+  const five = { fail_max: 5 };
+  const roles = { metadata: five, landing: five, artifact: five };
+  const [masked = ""] = await found({ breakers: { defaults: { fail_max: 3, roles } } }, "dead-override");
   assert.match(
     masked,
-    /^--breaker: defaults\.fail_max has no effect on hosts: defaults\.roles\.<role>\.fail_max decides /,
+    /^policy\.breakers: defaults\.fail_max has no effect on hosts: defaults\.roles\.<role>\.fail_max decides /,
   );
   assert.deepEqual(await found({ overrides: { breaker: ["defaults:metadata=fail_max:3"] } }, "dead-override"), []);
   const breakers = { services: { nothing: { fail_max: 3 } } };

@@ -7,6 +7,7 @@ import { identitiesSchema } from "./identity-schema.ts";
 import { placeholdersOf } from "./identity-template.ts";
 import { type Assignment, assemble, standsAlone } from "./layer.ts";
 import { PlaceholderValues } from "./placeholder-values.ts";
+import { ProblemList } from "./problem-list.ts";
 import { checkBySchema } from "./schema-check.ts";
 import { shippedValues } from "./shipped-policy.ts";
 import { problemsOf } from "./validation.ts";
@@ -88,11 +89,15 @@ function namesWithout(templates: object, fields: readonly IdentityField[]): read
 function repeatedHeaders(assignments: readonly Assignment[]): readonly ConfigProblem[] {
   const headers = assignments.filter(({ path }) => path.length === 4 && path[2] === "headers");
   const byName = Map.groupBy(headers, ({ path }) => path.join("\n").toLowerCase());
-  return [...byName.values()].flatMap(([first, second]) =>
-    first === undefined || second === undefined
-      ? []
-      : [{ where: second.where, path: second.path.join("."), message: `the same header as ${first.path[3]}` }],
-  );
+  const list = new ProblemList();
+  for (const [first, second] of byName.values())
+    if (first !== undefined && second !== undefined)
+      list.add(() => ({
+        where: second.where,
+        path: second.path.join("."),
+        message: `the same header as ${first.path[3]}`,
+      }));
+  return list.problems;
 }
 
 /**

@@ -15,6 +15,7 @@ import { loadIdentities } from "./load-identities.ts";
 import { mergeLayers } from "./merge-layers.ts";
 import type { KnownNames } from "./overrides.ts";
 import { LAYERS } from "./precedence.ts";
+import { ProblemList } from "./problem-list.ts";
 import { type RatelimitsOptions, ratelimitsSchema } from "./ratelimit-schema.ts";
 import type { AnySchema } from "./schema.ts";
 import { shippedValues } from "./shipped-policy.ts";
@@ -96,8 +97,7 @@ export async function loadPolicy(sources: PolicySources = {}): Promise<LoadedPol
   const limits = loadSection(RATELIMITS, files.ratelimits, sources, names, problems);
   const breakers = loadSection(BREAKERS, files.breakers, sources, names, problems);
   const identities = await collect(problems, () => loadIdentities(sources));
-  problems.push(...unknownServices(identities?.services ?? [], names.services));
-  problems.push(...servicesWithoutMembers(identities?.services ?? [], limits));
+  problems.push(...unusableServices(identities?.services ?? [], names.services, limits));
   if (problems.length > 0 || identities === undefined) throw new ConfigError(problems);
   return policyFromAssignments(limits, breakers, identities, () =>
     standsAlone(files.ratelimits.user.assignments)
@@ -132,32 +132,32 @@ export function namesHost({ ratelimits, breakers }: LoadedPolicy, host: string):
   return ratelimits.resolved.routing.isNamed(host) || Object.hasOwn(breakers.options.hosts ?? {}, host);
 }
 
-/** A service that does not exist has no members, so its key would be sent nowhere. */
-function unknownServices(named: readonly string[], known: ReadonlySet<string>): readonly ConfigProblem[] {
-  return named
-    .filter(service => !known.has(service))
-    .map(service => {
-      const suggested = nearest(service, [...known]);
-      const hint = suggested === undefined ? "" : `; did you mean ${suggested}?`;
-      return {
-        where: "identities",
-        path: `services.${service}`,
-        message: `ratelimits.yaml has no service of this name${hint}`,
-      };
-    });
+/** Services of `identities.yaml` whose fields would be sent nowhere. */
+function unusableServices(
+  named: readonly string[],
+  known: ReadonlySet<string>,
+  limits: readonly Assignment[],
+): readonly ConfigProblem[] {
+  const perHost = new Set(
+    limits
+      .filter(({ path: [first, , field], value }) => first === "services" && field === "per_host" && value === true)
+      .map(({ path: [, service] }) => service),
+  );
+  const list = new ProblemList();
+  for (const service of named) {
+    const add = (makeMessage: () => string) =>
+      list.add(() => ({ where: "identities", path: `services.${service}`, message: makeMessage() }));
+    if (!known.has(service)) add(() => unknownServiceMessage(service, known));
+    else if (perHost.has(service))
+      add(() => "a service with per_host has no members to send fields to; name its hosts under hosts");
+  }
+  return list.problems;
 }
 
-/** A service with `per_host` has no members: calls select it, so its key would be sent nowhere. */
-function servicesWithoutMembers(named: readonly string[], limits: readonly Assignment[]): readonly ConfigProblem[] {
-  return limits
-    .filter(({ path: [first, service = "", field], value }) => {
-      return first === "services" && field === "per_host" && value === true && named.includes(service);
-    })
-    .map(({ path: [, service] }) => ({
-      where: "identities",
-      path: `services.${service}`,
-      message: "a service with per_host has no members to send fields to; name its hosts under hosts",
-    }));
+function unknownServiceMessage(service: string, known: ReadonlySet<string>): string {
+  const suggested = nearest(service, [...known]);
+  const hint = suggested === undefined ? "" : `; did you mean ${suggested}?`;
+  return `ratelimits.yaml has no service of this name${hint}`;
 }
 
 async function collect<Value>(problems: ConfigProblem[], load: () => Promise<Value>): Promise<Value | undefined> {

@@ -99,7 +99,8 @@ function capText({ maxConcurrent, sharesSlots }: BudgetPolicy): string {
 function finding(policy: LoadedPolicy, budget: ProbedBudget, { field, limit, at }: LostLimit): PolicyFinding {
   const shown = `${withoutProbes(budget.name)} ${budget.role ?? "total"}`;
   const note = noteOf(policy, budget, field);
-  const documented = `${limit}${note === undefined ? "" : ` (${note})`}`;
+  const source = note === undefined ? "" : ` (${note})`;
+  const documented = `${limit}${source}`;
   if (at === undefined && budget.role === undefined)
     return warning(
       "looser-than-shipped",
@@ -116,13 +117,19 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { field, limit, at 
   }
   const { probe = UNLISTED, role = "metadata" } = budget.charged[at] ?? {};
   const { name, roleBudget, above } = routeAt(policy.ratelimits.resolved, probe, role);
-  const now = [roleBudget, ...above.map(total => total.policy)].map((each, index) => {
-    const limits = [...each.labels, ...(Number.isFinite(each.maxConcurrent) ? [capText(each)] : [])];
+  const budgets = [roleBudget, ...above.map(total => total.policy)];
+  // The same rate with a lower guard is a looser limit.
+  const isGuardLower = field === "rates" && budgets.some(({ guardUs }) => guardUs < budget.policy.guardUs);
+  const guardText = ({ guardUs, rates }: BudgetPolicy) =>
+    isGuardLower && rates.length > 0 ? ` with guard_ms ${guardUs / 1000}` : "";
+  const now = budgets.map((each, index) => {
+    const rates = `${each.labels.join(" + ")}${guardText(each)}`;
+    const limits = [rates, Number.isFinite(each.maxConcurrent) ? capText(each) : ""].filter(text => text !== "");
     return `${limits.join(" + ")}${index === 0 && roleBudget.isPerPartition ? " for each partition" : ""}`;
   });
   return warning(
     "looser-than-shipped",
-    `${probeText(probe)} (${role}): the shipped limit ${documented} of ${shown} does not hold; the limits of ${withoutProbes(name)} apply: ${now.filter(text => text !== "").join("; ")}`,
+    `${probeText(probe)} (${role}): the shipped limit ${limit}${guardText(budget.policy)}${source} of ${shown} does not hold; the limits of ${withoutProbes(name)} apply: ${now.filter(text => text !== "").join("; ")}`,
   );
 }
 

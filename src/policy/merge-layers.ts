@@ -7,32 +7,37 @@ const REPLACE = "replace";
  * an earlier one, with two exceptions:
  *
  * 1. The members of a service are added to those of weaker layers.
- * 2. A value of an entry also replaces the same value of the entry's tiers in weaker layers. Otherwise a limit that the
- *    user lowers would have no effect for requests with a key.
+ * 2. A value of an entry also replaces the same value of the entry's tiers in weaker layers, and a number in `defaults` of
+ *    the breakers those of the roles. Otherwise a limit that the user lowers would have no effect for requests with a key,
+ *    and `defaults.fail_max` none at all: the shipped file has a number for every role.
  */
 export function mergeLayers(layers: readonly (readonly Assignment[])[]): readonly Assignment[] {
-  const namesWithTiers = new Set<string>();
+  const generalPaths = new Set<string>();
   for (const assignments of layers)
-    for (const { path } of assignments) if (isTier(path)) namesWithTiers.add(path[1] ?? "");
-  const isTiered = (path: readonly string[]) =>
-    path.length >= 4 && path[2] !== "with" && namesWithTiers.has(path[1] ?? "");
+    for (const { path } of assignments) {
+      const general = generalPath(path);
+      if (general !== undefined) generalPaths.add(general);
+    }
   const layersByPath = new Map<string, number[]>();
   for (const [layer, assignments] of layers.entries())
-    for (const { path } of assignments)
-      if (isTiered(path)) layersByPath.set(path.join(" "), [...(layersByPath.get(path.join(" ")) ?? []), layer]);
+    for (const { path } of assignments) {
+      const text = path.join(" ");
+      if (generalPaths.has(text)) layersByPath.set(text, [...(layersByPath.get(text) ?? []), layer]);
+    }
   const replacing = new Set<string>();
   const kept = layers.flatMap((assignments, layer) =>
     assignments.flatMap(assignment => {
       const { path } = assignment;
       if (isMembers(path)) return [];
-      if (isTier(path)) {
-        const replacedBy = layersByPath.get(tierBase(path))?.find(other => other > layer);
+      const general = generalPath(path);
+      if (general !== undefined) {
+        const replacedBy = layersByPath.get(general)?.find(other => other > layer);
         if (replacedBy === undefined) return [assignment];
-        replacing.add(`${replacedBy} ${tierBase(path)}`);
+        replacing.add(`${replacedBy} ${general}`);
         return [];
       }
-      const replacesTier = isTiered(path) && replacing.has(`${layer} ${path.join(" ")}`);
-      return [replacesTier ? { ...assignment, replacesTier } : assignment];
+      const replacesSpecific = replacing.has(`${layer} ${path.join(" ")}`);
+      return [replacesSpecific ? { ...assignment, replacesSpecific } : assignment];
     }),
   );
   return [...kept, ...mergedMembers(layers)];
@@ -43,14 +48,16 @@ function isMembers([first, , key]: readonly string[]): boolean {
   return first === "services" && key === "members";
 }
 
-/** True for a value of a tier: `services.<name>.with.<key>.<role>.<field>`, or of one unit of its field. */
-function isTier({ length, 2: key }: readonly string[]): boolean {
-  return length >= 6 && key === "with";
-}
-
-/** The path of the same value in the entry itself, without the tier. */
-function tierBase([first, name, , , ...field]: readonly string[]): string {
-  return [first, name, ...field].join(" ");
+/**
+ * The path of the more general value that replaces this one from a stronger layer: for a value of a tier
+ * (`services.<name>.with.<key>.<role>.<field>`, or of one unit of its field) that of the entry itself, for
+ * `defaults.roles.<role>.<field>` that of `defaults`. Undefined for other paths.
+ */
+function generalPath(path: readonly string[]): string | undefined {
+  const [first = "", second = "", third, , ...field] = path;
+  if (third === "with" && path.length >= 6) return [first, second, ...field].join(" ");
+  if (first === "defaults" && second === "roles" && path.length === 4) return [first, path[3]].join(" ");
+  return undefined;
 }
 
 /** The members of each service in all layers. A layer with `replace` drops the members of the layers before it. */

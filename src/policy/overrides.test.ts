@@ -20,6 +20,25 @@ test("names of inherited properties are unknown keys", async () => {
     await assert.rejects(loadPolicy({ overrides }), { name: "ConfigError", message: /unknown key/ });
 });
 
+test("an override of a resolver names the resolver once, with or without its prefix, and no role", async () => {
+  for (const sources of [
+    { overrides: { breakerResolver: ["crossref=fail_max:3"] } },
+    { overrides: { breakerResolver: ["resolver:crossref=fail_max:3"] } },
+    { env: { DOCSTOKG_BREAKERS: "resolver:crossref=fail_max:3" } },
+    { env: { DOCSTOKG_BREAKER_RESOLVER__crossref: "fail_max:3" } },
+  ])
+    assert.equal((await loadPolicy(sources)).breakers.resolved.resolver("crossref").failMax, 3);
+  for (const sources of [
+    { overrides: { breakerResolver: ["crossref:metadata=fail_max:3"] } },
+    { overrides: { breakerRole: ["resolver:crossref:metadata=fail_max:3"] } },
+    { env: { DOCSTOKG_BREAKERS: "resolver:crossref:metadata=fail_max:3" } },
+  ])
+    await assert.rejects(loadPolicy(sources), {
+      name: "ConfigError",
+      message: /"(?:resolver:)?crossref:metadata": a resolver has one circuit for all roles; leave out ":metadata"$/,
+    });
+});
+
 test("--rate with the name of a service changes the service, and adds no host", async () => {
   for (const sources of [
     { overrides: { rate: ["arxiv:total=rates:1/9SECOND"] } },

@@ -18,6 +18,7 @@ export const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 const DEFAULTS = "defaults";
+const RESOLVER_PREFIX = "resolver:";
 const ROLE_LIST = `${ROLES.slice(0, -1).join(", ")} or ${ROLES.at(-1)}`;
 
 /** Names in the policy files, needed to tell a service from a host: `--rate arxiv:total=…` changes the service arxiv. */
@@ -79,12 +80,24 @@ export const readRateOverride: OverrideReader = (text, where, names) => {
  */
 export const readBreakerOverride: OverrideReader = (text, where, names) => {
   const { name, fields } = splitEntry(text);
-  if (name.startsWith("resolver:")) return readFields(fields, ["resolvers", name.slice("resolver:".length)], where);
+  if (name.startsWith(RESOLVER_PREFIX)) return readResolverOverride(text, where, names);
   const { target, role } = splitRole(name);
   if (role === "total")
     throw new RangeError(`${JSON.stringify(name)}: breakers have no total; name a role (${ROLE_LIST})`);
   const path = targetPath(target, names);
   return readFields(fields, role === undefined ? path : [...path, "roles", role], where);
+};
+
+/** Reads `name=fields` or `resolver:name=fields` of a resolver's circuit. */
+export const readResolverOverride: OverrideReader = (text, where) => {
+  const { name, fields } = splitEntry(text);
+  const { target, role } = splitRole(name);
+  if (role !== undefined)
+    throw new RangeError(
+      `${JSON.stringify(name)}: a resolver has one circuit for all roles; leave out ${JSON.stringify(`:${role}`)}`,
+    );
+  const resolver = target.startsWith(RESOLVER_PREFIX) ? target.slice(RESOLVER_PREFIX.length) : target;
+  return readFields(fields, ["resolvers", resolver], where);
 };
 
 /** Reads `host:role=fields` of the breakers. The role is required: without it the override would change every role. */

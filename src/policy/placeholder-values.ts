@@ -2,6 +2,7 @@ import type { ConfigProblem } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { IdentityField } from "./identity.ts";
 import { fillTemplate, isPrintable, isPublicPlaceholder, placeholdersOf } from "./identity-template.ts";
+import { ProblemList } from "./problem-list.ts";
 
 const NOT_AN_ADDRESS = "expected an email address such as you@example.org, with an ASCII domain (value not shown)";
 const NOT_A_NAME = "expected a name in printable ASCII without spaces";
@@ -22,10 +23,10 @@ export function addressProblem(text: string): string | undefined {
  * read only if a template contains it, so that unrelated variables cannot cause problems.
  */
 export class PlaceholderValues {
-  readonly problems: ConfigProblem[] = [];
   readonly mailto: string | undefined;
   readonly #tool: string | undefined;
   readonly #env: Environment;
+  readonly #problems = new ProblemList();
   readonly #reported = new Set<string>();
 
   constructor(mailto: string | undefined, tool: string, env: Environment) {
@@ -37,6 +38,10 @@ export class PlaceholderValues {
         ? this.#checked(env["DOCSTOKG_MAILTO"], "DOCSTOKG_MAILTO", isAddress, NOT_AN_ADDRESS)
         : this.#checked(mailto, "mailto", isAddress, NOT_AN_ADDRESS);
     this.#tool = this.#checked(tool, "tool", text => isPrintable(text) && !text.includes(" "), NOT_A_NAME);
+  }
+
+  get problems(): readonly ConfigProblem[] {
+    return this.#problems.problems;
   }
 
   /** Fills the templates. A field is left out if its template is null or one of its placeholders has no value. */
@@ -73,7 +78,7 @@ export class PlaceholderValues {
   ): string | undefined {
     if (value === undefined || value === "") return undefined;
     if (typeof value === "string" && isValid(value)) return value;
-    if (!this.#reported.has(where)) this.problems.push({ where, path, message });
+    if (!this.#reported.has(where)) this.#problems.add(() => ({ where, path, message }));
     this.#reported.add(where);
     return undefined;
   }

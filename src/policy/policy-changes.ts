@@ -7,11 +7,14 @@ import type { LoadedPolicy } from "./load.ts";
 export interface PolicyChange {
   /** The file (`ratelimits`, `breakers` or `identities`) and the keys: `ratelimits.hosts.api.example.org.metadata.rates`. */
   readonly setting: string;
-  /** The value before; undefined when it was not set. Values of identities are not shown. */
+  /** The value before; undefined when it was not set. The values of identification fields are not shown. */
   readonly old: string | undefined;
   /** The value now; undefined when it is no longer set. */
   readonly new: string | undefined;
-  /** The file with its line, the variable or the flag that sets it now; the old source when it is no longer set. */
+  /**
+   * The file with its line, the variable or the flag that sets it now; the old source when it is no longer set. For
+   * settings of identities: `identities`.
+   */
   readonly source: string;
 }
 

@@ -4,7 +4,8 @@
  *
  * 1. Several sources set the same key: the last layer of `LAYERS` wins, field by field.
  * 2. Several keys set the same value: the functions below list those keys, weakest first. A more specific key wins even
- *    when a stronger layer sets a more general one: a flag for `defaults` does not change a listed host.
+ *    when a stronger layer sets a more general one: a flag for `defaults` does not change a listed host. `mergeLayers` has
+ *    the exceptions.
  * 3. No key is set: the built-in default of `defaults.ts` holds.
  */
 

@@ -109,3 +109,11 @@ test("the key __proto__ of a map is an ordinary key", () => {
   assert.deepEqual(Object.entries(value ?? {}), [["__proto__", 1]]);
   assert.deepEqual(issuesOf(s.object({}), document), ["__proto__ unknown key: "]);
 });
+
+test("an empty place of a list is a missing value, and not an item less", () => {
+  const rates = s.object({ rates: s.list(s.string()).optional() });
+  const withGap = ["1/SECOND", "", "2/SECOND"];
+  delete withGap[1];
+  assert.deepEqual(issuesOf(rates, { rates: withGap }), ["rates.1 value: expected string"]);
+  assert.equal(issuesOf(rates, { rates: new Array(3) }).length, 3);
+});

@@ -85,7 +85,8 @@ class Check {
     if (!Array.isArray(value)) return this.#wrongType("expected a list");
     if (value.length < min) this.#add(`expected >=${min} items`);
     if (value.length > max) this.#add(`expected <=${max} items`);
-    const output = value.map((item, index) => this.#readAt(String(index), items, item));
+    // Not `map`, which skips empty places: a list of them would be a list without rates, and so without limits.
+    const output = Array.from(value, (item, index) => this.#readAt(String(index), items, item));
     return output.includes(WRONG_TYPE) ? WRONG_TYPE : output;
   }
 

@@ -59,12 +59,12 @@ export class Tiers {
 
   /** True when the identification, and with it the tier, depends on the path. */
   hasPaths(host: string): boolean {
-    return this.#identities?.isSplit(host) ?? false;
+    return this.#identities?.dependsOnPath(host) ?? false;
   }
 
   /** True when the tier depends on the path within one member. */
   dependOnPath(request: TieredRequest): boolean {
-    return this.hasPaths(request.host) || (this.#identities?.isSplitService(request) ?? false);
+    return this.hasPaths(request.host) || (this.#identities?.dependsOnSpelling(request) ?? false);
   }
 
   /** The tiers that entries of the scope have, weakest first; none without identification. */

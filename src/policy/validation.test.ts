@@ -24,8 +24,12 @@ test("a problem quotes the value that was found, unless the file may contain sec
   assert.deepEqual(messages(wrong, false), ["name: expected string", "key: expected a text that begins with x"]);
 });
 
-test("a number that JSON cannot write is quoted as it is", () => {
+test("a value that JSON cannot write is named in the message", () => {
   assert.deepEqual(messages({ name: Number.POSITIVE_INFINITY }), ["name: expected string, found Infinity"]);
+  assert.deepEqual(messages({ name: 10n }), ["name: expected string, found 10n"]);
+  assert.deepEqual(messages({ name: [1, 10n] }), ['name: expected string, found [1,"10n"]']);
+  assert.deepEqual(messages({ name: () => "a" }), ["name: expected string, found a function"]);
+  assert.deepEqual(messages({ name: Symbol("a") }), ["name: expected string, found a symbol"]);
 });
 
 test("the address of a store is never quoted, and other URLs lose their credentials", () => {

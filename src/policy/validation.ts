@@ -87,7 +87,17 @@ function isStoreAddress(path: readonly string[]): boolean {
 }
 
 function quoted(value: unknown): string {
-  // JSON has no infinity.
-  const text = typeof value === "number" ? String(value) : JSON.stringify(value);
-  return shorten(withoutCredentials(text ?? "no value"));
+  if (value === undefined) return "no value";
+  if (typeof value === "function" || typeof value === "symbol") return `a ${typeof value}`;
+  if (typeof value === "bigint") return bigintText(value);
+  // JSON has neither infinity nor bigint.
+  const text =
+    typeof value === "number"
+      ? String(value)
+      : JSON.stringify(value, (_, inner) => (typeof inner === "bigint" ? bigintText(inner) : inner));
+  return shorten(withoutCredentials(text));
+}
+
+function bigintText(value: bigint): string {
+  return `${value}n`;
 }

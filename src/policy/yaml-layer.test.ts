@@ -70,6 +70,19 @@ test("an alias without an anchor, and a key that is not text, are problems with 
   );
 });
 
+test("keys of a map in a list are checked like all others: names, kinds and repetitions", () => {
+  const rules = ["header: a, header: b", "header: a, constructor: b", "header: a, 1: b"];
+  const text = `defaults:\n  throttles:\n${rules.map(rule => `    - { ${rule} }\n`).join("")}`;
+  assert.deepEqual(
+    readYamlLayer(text, "f.yaml").problems.map(({ where, path, message }) => `${where} ${path}: ${message}`),
+    [
+      "f.yaml:3 defaults.throttles.header: duplicate entry header",
+      'f.yaml:4 defaults.throttles: invalid key "constructor": this name is not allowed',
+      "f.yaml:5 defaults.throttles: invalid key 1: keys are text; put it in quotes",
+    ],
+  );
+});
+
 test("the source of a number is the comment on its line or on the line of its entry, not a comment below it", () => {
   const text = [
     "hosts: # a remark about the section",

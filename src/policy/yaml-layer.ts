@@ -60,6 +60,14 @@ export function readYamlLayer(text: string, file: string): PolicyLayer {
   return reader;
 }
 
+/** One entry of a map whose key is valid. */
+interface MapEntry {
+  /** The key in its canonical spelling. */
+  readonly name: string;
+  readonly key: Node;
+  readonly value: unknown;
+}
+
 class YamlReader implements PolicyLayer {
   readonly assignments: Assignment[] = [];
   readonly #text: string;
@@ -105,12 +113,17 @@ class YamlReader implements PolicyLayer {
   }
 
   #readMap(map: YAMLMap, path: readonly string[], at: number, note: string | undefined): void {
+    for (const { name, key, value } of this.#entriesOf(map, path, at)) this.read(value, [...path, name], key, note);
+  }
+
+  /** The entries of a map whose keys are valid, with one spelling of each key. Adds the problems of the keys. */
+  *#entriesOf(map: YAMLMap, path: readonly string[], at: number): Generator<MapEntry> {
     const seen = new Set<string>();
     for (const { key, value } of map.items) {
       const keyOffset = offsetOf(key) ?? at;
-      const name = isScalar(key) && typeof key.value === "string" ? key.value : "";
-      if (name === "" || FORBIDDEN_KEYS.has(name)) {
-        const isText = isScalar(key) && typeof key.value === "string";
+      const isText = isScalar(key) && typeof key.value === "string";
+      const written = isText ? String(key.value) : "";
+      if (written === "" || FORBIDDEN_KEYS.has(written)) {
         const shown = JSON.stringify(isScalar(key) ? key.value : "?");
         this.addProblem(
           keyOffset,
@@ -119,10 +132,10 @@ class YamlReader implements PolicyLayer {
         );
         continue;
       }
-      const canonical = canonicalKey(path, name);
-      if (seen.has(canonical)) this.addProblem(keyOffset, [...path, name], `duplicate entry ${canonical}`);
-      seen.add(canonical);
-      this.read(value, [...path, canonical], key as Node, note);
+      const name = canonicalKey(path, written);
+      if (seen.has(name)) this.addProblem(keyOffset, [...path, written], `duplicate entry ${name}`);
+      seen.add(name);
+      yield { name, key: key as Node, value };
     }
   }
 
@@ -160,11 +173,10 @@ class YamlReader implements PolicyLayer {
     if (isScalar(target)) return target.value;
     if (isSeq(target)) return target.items.map(item => this.#valueOf(item, path, offsetOf(item) ?? at, depth + 1));
     if (!isMap(target)) return null;
-    const entries = target.items.flatMap(({ key, value }) => {
-      const name = isScalar(key) ? String(key.value) : "";
-      if (FORBIDDEN_KEYS.has(name)) return [];
-      return [[name, this.#valueOf(value, path, offsetOf(value) ?? at, depth + 1)] as const];
-    });
+    const entries = Array.from(
+      this.#entriesOf(target, path, at),
+      ({ name, value }) => [name, this.#valueOf(value, path, offsetOf(value) ?? at, depth + 1)] as const,
+    );
     return Object.fromEntries(entries);
   }
 

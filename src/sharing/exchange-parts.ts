@@ -1,6 +1,6 @@
 /**
- * Maximum number of settlements, of requests and of reports in one exchange. What is left goes with the next one. A
- * store that has to apply more at once may exceed its time limit, and SQLite would block the event loop (law S2).
+ * One exchange has at most this many settlements, this many requests and this many reports. The next exchange takes the
+ * rest. A store that has to apply more at once may exceed its time limit, and SQLite would block the event loop (law S2).
  */
 export const MAX_PARTS = 32;
 

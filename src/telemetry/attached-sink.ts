@@ -13,11 +13,14 @@ export class AttachedSink {
   readonly id: string;
   readonly sink: Sink;
   readonly #unconfirmed = new UnconfirmedEvents();
-  /** Whether the sink queues events: then an event for which `take` returns no promise is written later. */
+  /** Whether the sink queues events. Then an event is written after `take` has returned, also if it returns no promise. */
   readonly #isQueue: boolean;
   /** Events that the sink refused or had not written when its close failed or timed out, and that `sink.dropped` does not count. */
   #lost = 0;
-  /** `sink.dropped` before the last flush that succeeded. Later drops are among the events that are not confirmed. */
+  /**
+   * `sink.dropped` when the last successful flush began. Events that the sink has dropped since then are not confirmed
+   * either, and must not count twice.
+   */
   #droppedBefore = 0;
   #hasWarned = false;
 

@@ -1,3 +1,4 @@
+import { commonName } from "../policy/partition-name.ts";
 import { type BreakerOpening, BreakerOpenings } from "./breaker-openings.ts";
 import { cacheResultOf, callOutcomeOf } from "./call-outcome.ts";
 import type { EventOf, TelemetryEvent } from "./events.ts";
@@ -89,8 +90,11 @@ export class MetricCollector {
     return { host: this.#host(host), role, ...more };
   }
 
-  #host(name: string): string {
-    if (this.#hostsMax === Number.POSITIVE_INFINITY || this.#hosts.has(name)) return name;
+  /** The label of a host, service or resolver. Its partitions have the same label: there may be one for each tenant. */
+  #host(nameOrPartition: string): string {
+    if (this.#hostsMax === Number.POSITIVE_INFINITY) return nameOrPartition;
+    const name = commonName(nameOrPartition);
+    if (this.#hosts.has(name)) return name;
     if (this.#hosts.size >= this.#hostsMax) return OTHER;
     this.#hosts.add(name);
     return name;

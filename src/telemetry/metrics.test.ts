@@ -169,6 +169,26 @@ test("the number of time series is limited, however many hosts there are", async
   assert.ok(series.includes('docstokg_rate_acquired_total{host="(other)",role="metadata"} 2000'));
 });
 
+test("the partitions of a host are one host in the metrics, so that tenants take no label of a host", async t => {
+  const sink = await prometheusSink();
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const limit = { rates: "1000/SECOND", per: "partition", max_delay_ms: 1000 } as const;
+  const hub = await hubFor(t, {
+    cache: false,
+    limits: { defaults: { metadata: limit } },
+    breakers: { defaults: { per: "partition" } },
+    telemetry: [createTelemetry({ sinks: [sink] }).listener],
+  });
+  for (const partition of ["one", "two", "three"]) await (await hub.fetch(server.origin, { partition })).text();
+  sink.take(
+    at(1, "breaker_cooldown_set", { host: `${host}#0123456789abcdef`, until: START_MS + 9, reason: "retry-after" }),
+  );
+  const series = (await sink.registry.metrics()).split("\n");
+  assert.ok(series.includes('docstokg_rate_acquired_total{host="127.0.0.1",role="metadata"} 3'));
+  assert.ok(series.includes(`docstokg_breaker_open_total{host="${host}",reason="retry-after"} 1`));
+  assert.equal(series.filter(line => line.includes("#0")).length, 0);
+});
+
 test("OpenTelemetry gets the same metrics, and a span for each call", async t => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });

@@ -31,8 +31,8 @@ export interface Sink {
   /** Traces the calls of the hubs that the telemetry listens to. @default none */
   readonly tracer?: Tracer | undefined;
   /**
-   * Called when a call of a hub begins, in the asynchronous context of its caller, also if it is not traced. The events of the call have the same
-   * `call_id`. @default none
+   * Called when a call of a hub begins, in the asynchronous context of its caller, also if it is not traced. The events
+   * of the call have the same `call_id`. @default none
    */
   callStarted?(call: StartedCall): void;
   /** Called once, before the first event. */
@@ -52,7 +52,7 @@ export interface Sink {
    * Writes the queued events and closes files. Called once, after the last event.
    * @param signal aborted after `closeTimeoutMs` of the telemetry: then the sink must stop and count the events that it has
    *   not written. If it does not settle at once, all events that it has not confirmed by `take` or `flush` count as dropped.
-   *   So they do if it rejects and the sink has no `dropped`.
+   *   The same holds if `close` rejects and the sink has no `dropped`.
    */
   close?(signal?: AbortSignal): Promise<void>;
 }

@@ -86,6 +86,7 @@ ALTER TABLE rate_events ADD COLUMN "by" TEXT;
 ALTER TABLE rate_events ADD COLUMN "is_looser" INTEGER;
 `,
     `ALTER TABLE http_events ADD COLUMN "unsent_slot_wait_ms" REAL;`,
+    `ALTER TABLE http_attempts ADD COLUMN "cooldown_key" TEXT;`,
   ],
 };
 

@@ -71,8 +71,8 @@ test("a path that cannot be used is one error that names its flag and the path, 
     [ontofetch, ["show", ...ofSources, "--lockfile", at("dir")], `${at("dir")}: is a folder; expected a lockfile`],
     [
       ontofetch,
-      ["export", "uo", "--format", "ntriples", ...ofSources, "--output", at("no/x")],
-      `--output: cannot write ${at("no/x")}: folder not found: ${at("no")}`,
+      ["export", "uo", "--format", "ntriples", ...ofSources, "--to", at("no/x")],
+      `--to: cannot write ${at("no/x")}: folder not found: ${at("no")}`,
     ],
   ] as const) {
     const { exitCode, stdout, stderr } = await runIn(program, argv);

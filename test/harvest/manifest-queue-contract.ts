@@ -91,6 +91,25 @@ export function queueContract(open: OpenManifest): void {
     assert.deepEqual(await manifest.queue.takeLater(run, nowMs + HOUR_MS, [], 10), []);
   });
 
+  test("works of a queue that wait for a limit may start at once when their waits end, and no others", async t => {
+    const manifest = await open(t);
+    const run = await manifest.beginRun("run");
+    await added(manifest, run, works("a", "b", "c", "d"));
+    const [a, b, c, d] = await taken(manifest, run);
+    assert.ok(a && b && c && d);
+    const notBeforeMs = systemTime.wallMs() + HOUR_MS;
+    const putOff = (id: number, queue: string, message: string | undefined) =>
+      manifest.queue.putOff(id, { queue, notBeforeMs, progress: undefined, message });
+    await putOff(a.id, "x.example artifact", "quota spent");
+    await putOff(b.id, "x.example artifact", undefined);
+    await putOff(c.id, "y.example artifact", "quota spent");
+    await putOff(d.id, "z.example artifact", "quota spent");
+    await manifest.queue.endWaits(run, ["x.example artifact", "y.example artifact"]);
+    assert.deepEqual(keys(await taken(manifest, run, 10, "x.example artifact")), ["doi:10.1/a"]);
+    assert.deepEqual(keys(await taken(manifest, run, 10, "y.example artifact")), ["doi:10.1/c"]);
+    assert.deepEqual(keys(await taken(manifest, run, 10, "z.example artifact")), []);
+  });
+
   test("works that a killed run had taken are taken by the next run", async t => {
     const manifest = await open(t);
     const killed = await manifest.beginRun("run");

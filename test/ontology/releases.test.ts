@@ -280,11 +280,11 @@ test("export to a file leaves no partial file behind when it fails", async t => 
   await mkdir(target);
   await writeFile(join(target, "kept"), "");
   const before = (await readdir(folder)).sort();
-  const { exitCode, stderr } = await run(`export x --format ntriples --output ${target}`);
+  const { exitCode, stderr } = await run(`export x --format ntriples --to ${target}`);
   assert.equal(exitCode, 1);
-  assert.match(stderr, /^ontofetch: --output: \S+ is a folder; expected a file$/m);
+  assert.match(stderr, /^ontofetch: --to: \S+ is a folder; expected a file$/m);
   assert.deepEqual((await readdir(folder)).sort(), before);
-  assert.equal((await run(`export x --format ntriples --output ${join(target, "x.nt")}`)).exitCode, 0);
+  assert.equal((await run(`export x --format ntriples --to ${join(target, "x.nt")}`)).exitCode, 0);
   assert.equal(await readFile(join(target, "x.nt"), "utf8"), (await run("export x --format ntriples")).stdout);
   assert.deepEqual((await readdir(target)).sort(), ["kept", "x.nt"]);
 });

@@ -68,6 +68,7 @@ export function attempt(ms: number, host: string, fields: Partial<Attempt> = {})
     cause: "call",
     host,
     key: host,
+    cooldown_key: host,
     role: "metadata",
     resolver: undefined,
     partition: undefined,

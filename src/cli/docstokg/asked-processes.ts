@@ -7,7 +7,10 @@ import { openOperatorConnection, type StoreConnection } from "./store-connection
 
 export interface AskedProcesses {
   readonly running: readonly RunningProcess[];
-  /** Processes that have more keys than they list, and did not answer whether they have called the host. */
+  /**
+   * Processes whose keys of these hosts and services are unknown: they have more keys than they list, and did not answer,
+   * or could not be asked.
+   */
   readonly unknown: readonly RunningProcess[];
 }
 
@@ -20,7 +23,8 @@ export interface ProcessQuestion {
 
 /**
  * The running processes, with their keys of the hosts and services in question. A process lists only its busiest keys.
- * If it has more keys and does not list these, it is asked to publish them. This needs the right to write to the store.
+ * If it has more keys and does not list these, it is asked to publish them. If this command may not write to the store, or
+ * the store fails, no process is asked.
  */
 export async function askedProcesses(
   { observer }: StoreConnection,
@@ -42,8 +46,8 @@ export async function askedProcesses(
   }
 }
 
-/** `unknown for process 4711, which …`, for a fact in the output. */
+/** `unknown for process 4711: …`, for a fact in the output. */
 export function unknownText(unknown: readonly { readonly pid: number }[]): string {
   const pids = unknown.map(({ pid }) => pid).join(", ");
-  return `unknown for process ${pids}, which lists only its busiest keys and did not answer`;
+  return `unknown for process ${pids}: the key is not among the busiest ones, and only these are published`;
 }

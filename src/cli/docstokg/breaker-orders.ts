@@ -77,13 +77,14 @@ async function giveOrder(text: string, read: () => CircuitRequest, flags: Flags,
   const resolved = await circuitTargetOf(text, connection);
   const { operator, storeName } = connection;
   const orders = ordersForAll(resolved, request);
-  const { given, givenToOthers, acknowledgements } = await orderAll(connection, orders, request.kind, io);
+  const { given, givenToOthers, storedMs, acknowledgements } = await orderAll(connection, orders, request.kind, io);
   const stillOpen = request.kind === "close" ? await otherOpenResolvers(operator, given.status.name) : [];
   const outcome: OrderOutcome = {
     target: resolved.target,
     others: orders.slice(0, -1).map(({ target }) => target),
     given,
     givenToOthers,
+    storedMs,
     acknowledgements,
     stillOpen,
     storeName,

@@ -2,7 +2,6 @@ import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import { type SharedBreakerStatus, worseStatus } from "../../breaker/host-status.ts";
 import type { BreakerTarget } from "../../breaker/orders.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
-import { systemTime } from "../../time/system-time.ts";
 import { painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io } from "../program.ts";
@@ -17,6 +16,8 @@ export interface OrderOutcome {
   readonly given: GivenOrder;
   /** Their orders. */
   readonly givenToOthers: readonly GivenOrder[];
+  /** When the orders were stored, by the wall clock: their remaining times count from then. */
+  readonly storedMs: number;
   readonly acknowledgements: readonly Acknowledgement[];
   /** Resolvers whose circuit may still refuse the requests. */
   readonly stillOpen: readonly SharedBreakerStatus[];
@@ -28,12 +29,12 @@ export interface OrderOutcome {
 type TargetState = Pick<SharedBreakerStatus, "state" | "reason" | "remainingMs">;
 
 export function printOutcome(outcome: OrderOutcome, flags: Flags, io: Io): void {
-  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(outcome, io))}\n`);
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(outcome))}\n`);
   else io.stdout.write(`${outcomeLines(outcome, io).join("\n")}\n`);
 }
 
-function jsonOf(outcome: OrderOutcome, { time = systemTime }: Io) {
-  const { target, others, given, acknowledgements, stillOpen } = outcome;
+function jsonOf(outcome: OrderOutcome) {
+  const { target, others, given, storedMs, acknowledgements, stillOpen } = outcome;
   const { name, kind } = given.status;
   const { state, reason = null, remainingMs } = stateOf(outcome);
   return {
@@ -43,7 +44,7 @@ function jsonOf(outcome: OrderOutcome, { time = systemTime }: Io) {
     role: "role" in target ? (target.role ?? null) : null,
     state,
     reason,
-    openUntil: remainingMs > 0 ? new Date(time.wallMs() + remainingMs).toISOString() : null,
+    openUntil: remainingMs > 0 ? new Date(storedMs + remainingMs).toISOString() : null,
     remainingMs,
     changed: given.isChanged,
     alsoChanged: others.map(targetName),
@@ -53,11 +54,12 @@ function jsonOf(outcome: OrderOutcome, { time = systemTime }: Io) {
 }
 
 function outcomeLines(outcome: OrderOutcome, io: Io): readonly string[] {
-  const { target, others, given, givenToOthers, stillOpen } = outcome;
+  const { target, others, given, givenToOthers, storedMs, stillOpen } = outcome;
   const { state, reason = "", remainingMs } = stateOf(outcome);
-  const untilMs = (io.time ?? systemTime).wallMs() + remainingMs;
   const until =
-    remainingMs > 0 ? ` until ${formatUtc(untilMs)} (${formatWait(remainingMs)}), ${breakerReasonText(reason)}` : "";
+    remainingMs > 0
+      ? ` until ${formatUtc(storedMs + remainingMs)} (${formatWait(remainingMs)}), ${breakerReasonText(reason)}`
+      : "";
   const text = [`circuit of ${targetName(target)}: ${painter(io)(STATE_COLOURS[state], state)}${until}`];
   if (!given.isChanged)
     text.push("Nothing was changed: the circuit is open for longer already. --replace sets the shorter time.");

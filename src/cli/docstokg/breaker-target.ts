@@ -113,10 +113,12 @@ function sameName(names: ReadonlySet<string>, name: string): string | undefined 
 
 function unknownTarget(text: string, known: KnownTargets): Error {
   const { name, role } = parseTargetText(text);
+  const suffix = role === undefined ? "" : `:${role}`;
   const candidates = new Map([
+    // A resolver has one circuit for all roles.
     ...[...known.resolvers].map(other => [other, `resolver:${other}`] as const),
-    ...[...known.services].map(other => [other, `service:${other}`] as const),
-    ...[...known.hosts].map(other => [other, role === undefined ? other : `${other}:${role}`] as const),
+    ...[...known.services].map(other => [other, `service:${other}${suffix}`] as const),
+    ...[...known.hosts].map(other => [other, `${other}${suffix}`] as const),
   ]);
   const suggested = candidates.get(nearest(name, candidates.keys()) ?? "");
   const hint =

@@ -107,6 +107,7 @@ test("an unknown target is an error with a suggestion, and nothing is written", 
     ["api.exampel.org:landing", "did you mean api.example.org:landing?"],
     ["crosref", "did you mean resolver:crossref?"],
     ["service:arxv", "did you mean service:arxiv?"],
+    ["service:arxv:landing", "did you mean service:arxiv:landing?"],
     ["resolver:nothing-like-it", "expected a host, <host>:<role> (metadata, landing, artifact)"],
     ["unlisted.example.net", "expected a host"],
   ] as const) {

@@ -31,7 +31,10 @@ export interface ListenAddress {
   readonly address: string;
 }
 
-/** Rejects with an error that names the flag if it cannot listen: a ConfigError, unless the port is not free. */
+/**
+ * Rejects with an error that names the flag if it cannot listen: a system error if another port would work, otherwise a
+ * ConfigError.
+ */
 export async function serveDashboard(
   dashboard: Dashboard,
   at: ListenAddress,

@@ -137,8 +137,8 @@ async function runDemo(options: DemoOptions, io: Io): Promise<ExitCode> {
   const policy = { ratelimits: withWiderGuard(ratelimits.options), breakers };
   const fastest = new FastestSchedule(ratelimits.resolved, systemTime);
   io.stderr.write(
-    `${formatCount(internet.works.length, "work")} on a simulated internet of ${internet.hosts.length} hosts; each host enforces the ` +
-      "rate limits that the real service documents.\n" +
+    `${formatCount(internet.works.length, "work")} on a simulated internet of ${internet.hosts.length} hosts. They enforce the ` +
+      "rate limits that the real services document.\n" +
       `One publisher is down for ${isWatched ? "30" : "six"} seconds, another answers 429 with Retry-After.\n\n`,
   );
   await using page = isWatched ? await RunPage.open(0) : undefined;

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
 import type { BreakerTarget, OrderRequest, ResolvedTarget } from "../../breaker/orders.ts";
 import type { LimitTarget } from "../../policy/limit-order-check.ts";
-import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
@@ -66,8 +65,8 @@ async function sendOrder(text: string, read: () => OrderRequest, flags: Flags, i
   const { target } = await circuitTargetOf(text, connection);
   limitTargetOf({ target });
   const result = await orderAll(connection, [{ target, request }], request.kind, io);
-  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, io))}\n`);
-  else io.stdout.write(`${orderLines(target, result, connection.storeName, io).join("\n")}\n`);
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result))}\n`);
+  else io.stdout.write(`${orderLines(target, result, connection.storeName).join("\n")}\n`);
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
@@ -78,9 +77,8 @@ export function limitTargetOf({ target }: Pick<ResolvedTarget, "target">): Limit
   return target;
 }
 
-function jsonOf(target: BreakerTarget, { given, acknowledgements }: OrderResult, io: Io) {
-  const nowMs = (io.time ?? systemTime).wallMs();
-  const heldUntil = (ms: number) => (ms > 0 ? new Date(nowMs + ms).toISOString() : null);
+function jsonOf(target: BreakerTarget, { given, storedMs, acknowledgements }: OrderResult) {
+  const heldUntil = (ms: number) => (ms > 0 ? new Date(storedMs + ms).toISOString() : null);
   return {
     target: targetName(target),
     role: "role" in target ? (target.role ?? null) : null,
@@ -93,12 +91,10 @@ function jsonOf(target: BreakerTarget, { given, acknowledgements }: OrderResult,
 
 function orderLines(
   target: BreakerTarget,
-  { given, acknowledgements }: OrderResult,
+  { given, storedMs, acknowledgements }: OrderResult,
   storeName: string,
-  io: Io,
 ): readonly string[] {
-  const nowMs = (io.time ?? systemTime).wallMs();
-  const stateOf = (ms: number) => (ms > 0 ? `held until ${formatUtc(nowMs + ms)} (${formatWait(ms)})` : "released");
+  const stateOf = (ms: number) => (ms > 0 ? `held until ${formatUtc(storedMs + ms)} (${formatWait(ms)})` : "released");
   const byEnd = Map.groupBy(given.roles, ({ remainingMs }) => remainingMs);
   // An earlier hold of some of the roles may end later than this one.
   const states = Array.from(byEnd, ([ms, ofRoles]) =>

@@ -78,19 +78,19 @@ async function sendOrder(text: string, read: () => RateRequest, flags: Flags, io
     const command = request.kind === "set-limit" ? "limits set" : "limits reset";
     throw error instanceof RangeError ? usageError(command, error.message) : error;
   });
-  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given, time.wallMs()))}\n`);
-  else io.stdout.write(`${orderLines(request, given, storeName, time.wallMs()).join("\n")}\n`);
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given))}\n`);
+  else io.stdout.write(`${orderLines(request, given, storeName).join("\n")}\n`);
   return given.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
-function jsonOf(target: LimitTarget, request: RateRequest, given: GivenLimit, nowMs: number) {
-  const { targets, kept, looser, remainingMs, acknowledgements } = given;
+function jsonOf(target: LimitTarget, request: RateRequest, given: GivenLimit) {
+  const { targets, kept, looser, remainingMs, storedMs, acknowledgements } = given;
   return {
     target: targetName(target),
     role: target.role ?? null,
     rates: request.kind === "set-limit" && request.rates.length > 0 ? formatRates(request.rates) : null,
     maxConcurrent: request.kind === "set-limit" ? (request.maxConcurrent ?? null) : null,
-    until: remainingMs > 0 ? new Date(nowMs + remainingMs).toISOString() : null,
+    until: remainingMs > 0 ? new Date(storedMs + remainingMs).toISOString() : null,
     reason: request.reason,
     by: request.by,
     changed: targets.map(targetName),
@@ -100,11 +100,11 @@ function jsonOf(target: LimitTarget, request: RateRequest, given: GivenLimit, no
   };
 }
 
-function orderLines(request: RateRequest, given: GivenLimit, storeName: string, nowMs: number): readonly string[] {
-  const { targets, kept, looser, remainingMs, acknowledgements } = given;
+function orderLines(request: RateRequest, given: GivenLimit, storeName: string): readonly string[] {
+  const { targets, kept, looser, remainingMs, storedMs, acknowledgements } = given;
   const what =
     request.kind === "set-limit"
-      ? `${limitsText(request)} until ${formatUtc(nowMs + remainingMs)} (${formatWait(remainingMs)}), by ${request.by}`
+      ? `${limitsText(request)} until ${formatUtc(storedMs + remainingMs)} (${formatWait(remainingMs)}), by ${request.by}`
       : "the limits of the policy apply again";
   return [
     ...targets.map(target => `${targetName(target)}: ${what}`),

@@ -1,3 +1,4 @@
+import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import { describeConstraint } from "../../errors.ts";
 import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
@@ -31,7 +32,7 @@ const show: Subcommand = {
     const host = typeof flags["host"] === "string" ? flags["host"] : undefined;
     await using connection = await openStoreConnection(flags, io);
     const wanted = host === undefined ? undefined : unitsNamed(host, (await policyInUse(connection, {})).policy);
-    // Asked only once: from then on the processes publish these keys.
+    // Asked only once: the processes publish these keys until many later orders have displaced the question in the log.
     if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
     return await showView(flags, io, {
       read: () => readProcesses(connection, wanted, io),
@@ -164,7 +165,7 @@ function usedText({ rate, unit = "requests", used, limit, isLearned }: KeySnapsh
 
 function limitedBy({ key, constraint, decidedBy }: ProcessKeyRow): string {
   if (constraint === undefined) return "";
-  const limit = constraint.owner === key ? constraint.limit : describeConstraint(constraint);
+  const limit = breakerReasonText(constraint.owner === key ? constraint.limit : describeConstraint(constraint));
   return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;
 }
 

@@ -20,7 +20,10 @@ import { resolveTarget } from "./breaker-target.ts";
 import { KnownTargets } from "./known-targets.ts";
 import { type OperatorConnection, openOperatorConnection } from "./store-connection.ts";
 
-/** How long a command waits for the processes. They are notified at once: one that needs longer is busy or gone. */
+/**
+ * How long a command waits until the processes have applied its order or answered its question. A process that needs
+ * longer is busy or gone.
+ */
 export const ACKNOWLEDGED_WITHIN_MS = 2000;
 
 /**
@@ -49,6 +52,8 @@ export interface OrderResult {
   readonly given: GivenOrder;
   /** Those before it. */
   readonly givenToOthers: readonly GivenOrder[];
+  /** When they were stored, by the wall clock: the remaining times of the orders count from then. */
+  readonly storedMs: number;
   readonly acknowledgements: readonly Acknowledgement[];
 }
 
@@ -60,16 +65,21 @@ export async function orderAll(
   { time = systemTime }: Io,
 ): Promise<OrderResult> {
   const given = await operator.orderAll(orders);
+  const storedMs = time.wallMs();
   const sequences = given.map(({ sequence }) => sequence);
   const found = await operator.acknowledgements(sequences, time, ACKNOWLEDGED_WITHIN_MS);
   return {
     given: given.at(-1) as GivenOrder,
     givenToOthers: given.slice(0, -1),
+    storedMs,
     acknowledgements: orderEffects(kind, found),
   };
 }
 
-/** The target that `text` names. The policies of running processes are tried first: they define ports and services. */
+/**
+ * The target that `text` names. The policies of running processes are tried before that of this command, because the port
+ * or service may be listed in them alone.
+ */
 export async function targetOf(text: string, connection: OperatorConnection): Promise<ResolvedTarget> {
   return resolveIn(text, connection, await policiesOf(connection));
 }

@@ -33,7 +33,7 @@ export const checkPolicies: RunCommand = async (given, options, io) => {
   const warnings = findings.filter(({ severity }) => severity === "warning");
   const notices = findings.filter(({ severity }) => severity === "notice");
   if (options["json"]) {
-    printJson(io, { problems, warnings, notices });
+    printJson(io, { files, problems, warnings, notices });
   } else {
     if (problems.length > 0) io.stderr.write(`${new ConfigError(problems).message}\n`);
     for (const line of findingLines(warnings)) io.stderr.write(`${line}\n`);

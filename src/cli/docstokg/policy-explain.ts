@@ -18,7 +18,7 @@ import type { RunCommand } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { policySources } from "./policy-flags.ts";
 import { targetOf } from "./policy-target.ts";
-import { notesText, slotsText, sourcesTable, textLines } from "./policy-text.ts";
+import { isThrottles, notesText, slotsText, sourcesTable, textLines, throttlesText } from "./policy-text.ts";
 
 const RESOLVER_PREFIX = "resolver:";
 const SERVICE_PREFIX = /^service:/i;
@@ -39,8 +39,9 @@ export const explainTarget: RunCommand = async ([target = "", givenRole], option
     return ExitCode.ok;
   }
   const columns = terminalWidth(io.stdout);
-  io.stdout.write(`${textLines(listing, columns).join("\n")}\n\n${sourcesTable(values, columns)}`);
-  io.stdout.write(`${slotsText(values, columns)}${notesText(values, columns)}`);
+  const { rules, others } = Object.groupBy(values, ({ field }) => (isThrottles(field) ? "rules" : "others"));
+  io.stdout.write(`${textLines(listing, columns).join("\n")}\n\n${sourcesTable(others ?? [], columns)}`);
+  io.stdout.write(`${slotsText(values, columns)}${throttlesText(rules ?? [], columns)}${notesText(values, columns)}`);
   io.stdout.write(`\nfor all hosts\n\n${sourcesTable(settings, columns)}`);
   return ExitCode.ok;
 };

@@ -17,7 +17,7 @@ export interface PolicyInUse {
 
 /**
  * The policy of the running processes. If these differ, the policy of the process with the most recent status. If no
- * process has published its policy, or flags change the policy: the policy of the command.
+ * process has published its policy, flags change the policy, or the store cannot be read: the policy of the command.
  */
 export async function policyInUse(connection: StoreConnection | NoStoreConnection, flags: Flags): Promise<PolicyInUse> {
   const ofCommand: PolicyInUse = { policy: connection.policy, source: "command", pids: [], otherPids: [] };

@@ -28,3 +28,8 @@ test("policy check - refuses a stream that is too long for a policy", async () =
   assert.equal(exitCode, 2);
   assert.match(stderr, /more than 10000000 bytes/);
 });
+
+test("policy check --json - names each file with its kind, as the text does", async () => {
+  const { stdout } = await runCli(["policy", "check", "-", "--json"], { input: "defaults: { fail_max: 3 }\n" });
+  assert.deepEqual(JSON.parse(stdout).files, [{ file: "stdin", kind: "breakers" }]);
+});

@@ -8,10 +8,25 @@ const policy = await loadPolicy({ env: {} });
 test("the policy at the start of a run has one line per host, with max delay and HEAD counting", () => {
   const text = compactPolicy(policy);
   assert.match(text, /^backend memory, AIMD off, at most 500 requests in flight\n\n/);
-  assert.match(text, /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset$/m);
+  assert.match(
+    text,
+    /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset \(metadata\)$/m,
+  );
   assert.match(text, /^service arxiv +1\/3SECOND .* 10000 ms +counted +1 +\d+ \/ \d+ s$/m);
   assert.match(text, /^\(all other hosts\) .* 200 ms \/ 250 ms \/ 2000 ms +not counted +100 \/ 50 \/ 10 +5 \/ 45 s$/m);
   assert.equal(compactPolicy(policy, 1000), text);
+});
+
+test("the policy at the start of a run has every total of a host, with the service that it belongs to", async () => {
+  const total = (rates: string) => ({ total: { rates } });
+  const ratelimits = {
+    services: { s: { members: ["a.example", "b.example"], ...total("9/SECOND") } },
+    hosts: { "a.example": total("3/SECOND"), "b.example": { metadata: { max_delay_ms: 9 } } },
+  };
+  const text = compactPolicy(await loadPolicy({ env: {}, ratelimits: { extends: "none", ...ratelimits } }));
+  assert.match(text, /^a\.example .* 3\/SECOND; 9\/SECOND \(service s\) /m);
+  assert.match(text, /^b\.example .* 9\/SECOND \(service s\) /m);
+  assert.match(text, /^service s .* 9\/SECOND /m);
 });
 
 test("on a narrow terminal the defaults are printed, and the command that prints every host", () => {

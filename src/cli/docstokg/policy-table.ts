@@ -11,7 +11,7 @@ import { formatTable, longest } from "../output/table.ts";
  */
 export function compactPolicy(policy: LoadedPolicy, columns = Number.POSITIVE_INFINITY): string {
   const rows = policyRows(policy);
-  const header = ["host", ...ROLES, "total", "max delay", "HEAD", "concurrent", "failures / reset"];
+  const header = ["host", ...ROLES, "total", "max delay", "HEAD", "concurrent", "failures / reset (metadata)"];
   const table = formatTable(header, hostCells(rows));
   if (longest(table.split("\n"), line => line.length) <= columns) return `${policyHead(policy)}\n\n${table}\n`;
   return `${policyHead(policy)}\n\n${defaultsTable(rows, columns)}\nFor the limits of each host run: docstokg policy show\n\n`;
@@ -52,18 +52,24 @@ function hostCells(rows: readonly PolicyRow[]): readonly (readonly string[])[] {
   const hosts = Map.groupBy(rows, ({ host }) => host);
   return [...hosts].map(([host, ofHost]) => {
     const roles = ROLES.flatMap(role => ofHost.find(row => row.role === role) ?? []);
-    const total = ofHost.find(({ role }) => role.startsWith("total"));
     const [metadata] = roles;
     return [
       host,
       ...roles.map(({ rates }) => rates || "unlimited"),
-      total?.rates ?? "",
+      ofHost.flatMap(totalText).join("; "),
       byRole(roles.map(delayText)),
       byRole(roles.map(headText)),
       byRole(roles.map(({ maxConcurrent }) => (maxConcurrent === undefined ? "unlimited" : String(maxConcurrent)))),
       metadata === undefined ? "" : breakerText(metadata),
     ];
   });
+}
+
+/** `10/SECOND`; with the service, if it is the total of one: `10/SECOND (service arxiv)`. None for the row of a role. */
+function totalText({ role, rates }: PolicyRow): readonly string[] {
+  const [, owner] = /^total(?: of (.+))?$/.exec(role) ?? [];
+  if (!role.startsWith("total") || rates === "") return [];
+  return [owner === undefined ? rates : `${rates} (${owner})`];
 }
 
 function defaultsTable(rows: readonly PolicyRow[], columns: number): string {

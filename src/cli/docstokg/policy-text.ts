@@ -22,6 +22,8 @@ export interface PolicySettings {
     readonly thresholdFailures: number;
     readonly windowS: number;
     readonly cooldownS: number;
+    /** Null if slow calls do not count. */
+    readonly slowCalls: { readonly slowerThanMs: number; readonly share: number; readonly minCalls: number } | null;
   } | null;
   readonly jitterMs: number;
   readonly adaptiveReset: boolean;
@@ -44,7 +46,7 @@ const SLOTS = "the lowest max_concurrent of the role and of the totals that incl
 export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySettings {
   const { aimd, maxInFlight } = ratelimits.resolved;
   const { rollingWindow, jitterMs, isAdaptive, rules } = breakers.resolved;
-  const { threshold, windowUs, cooldownMs } = rollingWindow;
+  const { threshold, windowUs, cooldownMs, slowCalls } = rollingWindow;
   const { kind = "memory", dsn = "", when_store_away = "share", fleet_size = null } = ratelimits.options.backend ?? {};
   const { backend = "none", dsn: storeDsn = "" } = breakers.options.advanced?.cooldown_store ?? {};
   return {
@@ -54,7 +56,14 @@ export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySe
     maxInFlight: Number.isFinite(maxInFlight) ? maxInFlight : null,
     aimd: aimd.enabled,
     rollingWindow: rollingWindow.enabled
-      ? { thresholdFailures: threshold, windowS: windowUs / 1e6, cooldownS: cooldownMs / 1000 }
+      ? {
+          thresholdFailures: threshold,
+          windowS: windowUs / 1e6,
+          cooldownS: cooldownMs / 1000,
+          slowCalls: slowCalls
+            ? { slowerThanMs: slowCalls.slowUs / 1000, share: slowCalls.share, minCalls: slowCalls.minCalls }
+            : null,
+        }
       : null,
     jitterMs,
     adaptiveReset: isAdaptive,
@@ -66,17 +75,13 @@ export function policySettings({ ratelimits, breakers }: LoadedPolicy): PolicySe
 
 export function settingsText(settings: PolicySettings, columns: Columns): string {
   const { maxInFlight, rollingWindow, breakerStore } = settings;
-  const rolling =
-    rollingWindow === null
-      ? "off"
-      : `${rollingWindow.thresholdFailures} failures in ${rollingWindow.windowS} s start a cooldown of ${rollingWindow.cooldownS} s`;
   return formatPairs(
     [
       ["backend", settings.backend],
       ...sharingRows(settings),
       ["in flight", maxInFlight === null ? "not limited" : `at most ${maxInFlight} requests over all hosts`],
       ["AIMD", onOff(settings.aimd)],
-      ["rolling window", rolling],
+      ["rolling window", rollingText(rollingWindow)],
       ["trial jitter", `up to ${settings.jitterMs} ms`],
       ["adaptive reset", onOff(settings.adaptiveReset)],
       ["failure statuses", settings.failureStatuses.join(", ") || "(none)"],
@@ -85,6 +90,16 @@ export function settingsText(settings: PolicySettings, columns: Columns): string
     ],
     { columns },
   );
+}
+
+function rollingText(rollingWindow: PolicySettings["rollingWindow"]): string {
+  if (rollingWindow === null) return "off";
+  const { thresholdFailures, windowS, cooldownS, slowCalls } = rollingWindow;
+  const failures = `${thresholdFailures} failures in ${windowS} s`;
+  if (slowCalls === null) return `${failures} start a cooldown of ${cooldownS} s`;
+  const { slowerThanMs, share, minCalls } = slowCalls;
+  const slow = `a share of ${share} of at least ${minCalls} calls that take more than ${slowerThanMs} ms`;
+  return `${failures}, or ${slow}, start a cooldown of ${cooldownS} s`;
 }
 
 /** Only a shared store can be away. */
@@ -148,6 +163,22 @@ export function sourcesTable(values: readonly ExplainedValue[], columns: Columns
   const header = ["setting", "", "value", "source (= marks the effective value)"];
   const table = formatTable(header, rows, { hidesRepeats: true });
   return fits(table, columns) ? table : values.map(value => sourceLines(value, columns)).join("");
+}
+
+export function isThrottles(field: string): boolean {
+  return field.endsWith("breaker.throttles");
+}
+
+/** The rules that recognise throttles, with their sources: in a table they would make a column too wide. */
+export function throttlesText(values: readonly ExplainedValue[], columns: Columns): string {
+  const lines = values.flatMap(({ value, sources }) => {
+    const { where = "", path = "" } = sources.at(-1) ?? {};
+    return [
+      ...[value].flat().flatMap(rule => textLines(String(rule), columns)),
+      ...textLines(`${where}  ${path}`, (columns ?? Number.POSITIVE_INFINITY) - 4).map(line => `    ${line}`),
+    ];
+  });
+  return lines.length === 0 ? "" : `\nthrottle rules, all of them apply\n\n${lines.join("\n")}\n`;
 }
 
 /** The YAML comments after the effective values, which name the source of a number and its date; empty without them. */

@@ -47,6 +47,32 @@ test("policy show prints settings, limits, breakers and services", async () => {
   assert.equal(stdout.match(/^service arxiv +metadata +3 \/ 180 s +900 s /gm)?.length, 1);
 });
 
+test("policy explain - lists the rules that recognise throttles apart from the values, with their sources", async () => {
+  const breakers = await file("rule-breakers.yaml", "hosts:\n  a.example: { throttles: [{ header: x-limit }] }\n");
+  const env = { DOCSTOKG_BREAKERS_YAML: breakers };
+  const { stdout } = await run(["policy", "explain", "a.example"], env);
+  const section = stdout.slice(stdout.indexOf("throttle rules"), stdout.indexOf("sources of the effective"));
+  assert.match(section, /^throttle rules, all of them apply\n\nstatus 403, 503; header cf-mitigated: challenge\n/);
+  assert.match(section, /^header x-limit\n {4}.*rule-breakers\.yaml:2 {2}hosts\.a\.example\.throttles$/m);
+  assert.doesNotMatch(stdout, /breaker\.throttles +=/);
+  const { values } = JSON.parse((await run(["policy", "explain", "a.example", "--json"], env)).stdout);
+  const own = values.find(({ field }: { field: string }) => field === "a.example breaker.throttles");
+  assert.deepEqual(own.value, ["header x-limit"]);
+});
+
+test("policy show - slow calls that start a cooldown are a part of the rolling window", async () => {
+  const breakers = await file("slow-breakers.yaml", "advanced: { rolling_window: { slow_call_ms: 5000 } }\n");
+  const env = { DOCSTOKG_BREAKERS_YAML: breakers };
+  assert.match(
+    (await run(["policy", "show"], env)).stdout,
+    /^rolling window +6 failures in 30 s, or a share of 0\.5 of at least 10 calls that take more than 5000 ms, start a/m,
+  );
+  const { settings } = JSON.parse((await run(["policy", "show", "--json"], env)).stdout);
+  assert.deepEqual(settings.rollingWindow.slowCalls, { slowerThanMs: 5000, share: 0.5, minCalls: 10 });
+  const plain = JSON.parse((await run(["policy", "show", "--json"])).stdout);
+  assert.equal(plain.settings.rollingWindow.slowCalls, null);
+});
+
 test("policy show and policy explain use the same words for the store of the breakers and for slots", async () => {
   const shown = (await run(["policy", "show"])).stdout;
   const explained = (await run(["policy", "explain", "api.crossref.org"])).stdout;

@@ -63,7 +63,7 @@ export type SharedFacts =
       /** The order of an operator that holds the request. It applies to every process, and in shadow mode too. */
       readonly hold: { readonly constraint: Constraint; readonly remainingMs: number } | undefined;
       readonly processes: readonly ProcessFacts[];
-      /** Processes that may have called the host: they list only their busiest keys, and did not answer. */
+      /** Processes that may have called the host: they publish only their busiest keys, and not this one. */
       readonly unknown: readonly Pick<ProcessFacts, "pid" | "program">[];
     }
   | { readonly kind: "unknown"; readonly reason: string };

@@ -55,7 +55,7 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
 /** `fail_max 5 (breakers.yaml:12)`; `shadow` if it only reports. */
 function decidedByText({ value, where, mode }: DecidedBy): string {
   const text = Array.isArray(value) ? value.join(" + ") : String(value);
-  return `${text} (${where})${mode === "shadow" ? ", shadow mode" : ""}`;
+  return `${breakerReasonText(text)} (${where})${mode === "shadow" ? ", shadow mode" : ""}`;
 }
 
 function listingText({ host, route, isListed }: PolicyFacts): string {
@@ -99,7 +99,7 @@ function orderTexts(shared: SharedFacts): readonly string[] {
 }
 
 function slotText({ readyMs, constraint }: ProcessFacts): string {
-  const limit = constraint === undefined ? "" : ` (${describeConstraint(constraint)})`;
+  const limit = constraint === undefined ? "" : ` (${breakerReasonText(describeConstraint(constraint))})`;
   if (readyMs > 0) return `next slot in ${formatWait(readyMs)}${limit}`;
   return constraint?.kind === "concurrency" ? `waits for a concurrency slot${limit}` : "slot free";
 }

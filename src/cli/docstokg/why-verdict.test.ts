@@ -177,13 +177,13 @@ test("a hold is enforced in shadow mode too, and the later of a hold and a windo
   assert.equal(whyVerdict("metadata", policy, first, unread).text, "Waits 900 ms: hold (pause) of a.example.");
 });
 
-test("if a process that lists only its busiest keys does not answer, the verdict says that its state is unknown", () => {
+test("if a process has not published the key, the verdict says that its state is unknown", () => {
   const known = connected();
   assert.ok(known.kind === "connected");
   const shared = { ...known, unknown: [{ pid: 4711, program: "crawl.js" }] };
   const { kind, text } = whyVerdict("metadata", policy, shared, unread);
   assert.deepEqual(
     [kind, text],
-    ["send", "Sent at once by a new process. The state of process 4711 is unknown: it did not answer."],
+    ["send", "Sent at once by a new process. The state of process 4711 is unknown: it has not published this key."],
   );
 });

@@ -113,7 +113,7 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
   const { unknown } = shared;
   if (unknown.length > 0)
     return sent(
-      `Sent at once by a new process. The state of process ${pidsOf(unknown)} is unknown: it did not answer.`,
+      `Sent at once by a new process. The state of process ${pidsOf(unknown)} is unknown: it has not published this key.`,
     );
   return sent("Sent at once.");
 }
@@ -139,7 +139,7 @@ function newProcessVerdict(route: PolicyFacts["route"]): WhyVerdict {
 }
 
 function limitText(constraint: Constraint): string {
-  const text = describeConstraint(constraint);
+  const text = breakerReasonText(describeConstraint(constraint));
   return constraint.kind === "window" ? `rate limit ${text} reached` : text;
 }
 

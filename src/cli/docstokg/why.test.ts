@@ -53,7 +53,9 @@ test("a request is refused if an operator has opened the circuit of its host, wi
   assert.equal(cache.kind, "unread");
   const { stdout: text } = await runCli(["why", "https://a.example/x", "--store", store]);
   assert.match(text, /^breaker +open for another \d+ s \(opened by operator: pause\) \(store sqlite:/m);
+  assert.match(text, /^decided by +opened by operator: pause \(an operator's order\)$/m);
   assert.match(text, /^process +no process has called this host in the last minute$/m);
+  assert.doesNotMatch(text, /cli-open/);
 });
 
 test("why reads holds from the store: of the host, and of its service, also if no process runs", async () => {

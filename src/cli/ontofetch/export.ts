@@ -19,14 +19,14 @@ export const exportVersion: CommandModule = {
     command
       .argument("<id>", ARGUMENTS.version)
       .requiredOption("--format <format>", `one of ${EXPORT_FORMATS.join(", ")} (required)`)
-      .option("--output <file>", "file to write (default: stdout)");
+      .option("--to <file>", "file to write (default: stdout)");
     addSettingsFlags(command, ["sources", "store", "lockfile"]);
   },
   run: ([name = ""], flags, io) =>
     interruptible(io, async signal => {
       const format = formatOf(String(flags["format"]));
-      const output = flags["output"];
-      if (typeof output === "string") checkTarget("--output", output);
+      const output = flags["to"];
+      if (typeof output === "string") checkTarget("--to", output);
       const version = await storedVersion(await ontofetchSettingsOf(flags, io), name, signal);
       if (typeof output === "string") await exportToFile(output, version, format, signal);
       else await exportToStdout(io, version, format, signal);

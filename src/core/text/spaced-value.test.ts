@@ -74,7 +74,7 @@ const ordinary = fc.oneof(
     ..."10/SECOND 10/SECOND+5000/HOUR 2026-11-16 2026-11-16T20:18:57Z 20261116 401 429 4096 100% 0x1F /run/secrets/db1".split(
       " ",
     ),
-    ..."../keys/a1.pem https://a1.example.org/x1 10.1234/abc.2020.12 W2741809807 PMC1234567 GO_0008150 retries=3".split(
+    ..."../keys/a1.pem https://a1.example.org/x1 10.1234/abc.2020.12 10.1234.5/abc.12 W2741809807 PMC1234567 GO_0008150 retries=3".split(
       " ",
     ),
     ..."$TOKEN_1 $API_KEY_2 0000-0002-1825-009X".split(" "),

@@ -4,6 +4,7 @@
  * word and is not recognised.
  */
 import { isCredentialName } from "./credentials.ts";
+import { DOI_PREFIX } from "./doi-prefix.ts";
 
 /** Names that are words of sentences: after them an identifier such as `PMC1234567` is no value. */
 const WORDS_OF_SENTENCES: ReadonlySet<string> = new Set(
@@ -39,7 +40,7 @@ const ORDINARY: readonly RegExp[] = [
   /^\d{4}-\d{4}-\d{4}-\d{3}[\dX]$/,
   /^0x[\da-f]{1,8}$/i,
   // DOIs, URLs, paths, names of hosts and files, assignments, placeholders.
-  /^(?:doi:)?10\.\d{4,9}\//i,
+  new RegExp(`^(?:doi:)?${DOI_PREFIX}`, "i"),
   /^[a-z][a-z\d+.-]*:\/\//i,
   /^(?:\.{0,2}|~)\//,
   /^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?::\d+)?$/i,

@@ -44,7 +44,7 @@ export function layoutProblem(text: string): string | undefined {
   if (/[{}]/.test(text.replace(/\{[^{}]*\}/g, ""))) return "a template must have each field in one pair of braces";
   if (!text.endsWith(".{ext}")) return "a template must end with .{ext}";
   if (!/^[\w{}. /~-]+$/.test(text) || /(?:^|\/)(?:\.{0,2}(?:\/|$)|\.)/.test(text))
-    return "a template must be a relative path of letters, digits, spaces and . _ ~ - without hidden or empty folders";
+    return "a template must be a relative path of letters a to z, digits, spaces and . _ ~ - without hidden or empty folders";
   const names = text.replace(/\{[^{}]*\}/g, "x").split("/");
   if (names.some(name => RESERVED.test(name) || /[. ]$/.test(name)))
     return "a name in a template must not end with a dot or a space, and must not be a device of Windows such as nul";

@@ -35,12 +35,13 @@ interface BudgetUse {
   readonly limits: string;
   readonly windows: readonly RateWindow[];
   units: number;
+  /** Whether the works continue without these calls if the quota is spent. */
   isDispensable: boolean;
 }
 
 /** A service with a longer wait is skipped if other services may know the work: see `LONG_WAIT_MS` in refused-step.ts. */
 const SHORT_WINDOW_MS = 30_000;
-/** Each round adds the time until a quota is renewed once more. A run over days is estimated well enough by then. */
+/** Each round covers one more renewal of a quota. After this many, even a run of many days is estimated well enough. */
 const ROUNDS_MAX = 100;
 
 /** Collects the expected requests of works, and computes how long the limits take for them. The slowest service decides. */

@@ -1,8 +1,10 @@
+import { DOI_PREFIX } from "../../core/text/doi-prefix.ts";
 import { percentDecoded } from "./web-url.ts";
 
 /** ISO 26324 sets no limit; the longest registered DOIs have a few hundred characters. */
 const DOI_BYTES_MAX = 1000;
-const DOI = /^10\.\d{4,9}(?:\.\d+)*\/[^\s\p{Cc}\p{Cs}\ufffd]+$/u;
+const DOI = new RegExp(String.raw`^${DOI_PREFIX}[^\s\p{Cc}\p{Cs}\ufffd]+$`, "u");
+const DOI_IN_PATH = new RegExp(String.raw`\/(?=${DOI_PREFIX})`);
 
 /** DOIs of bioRxiv and medRxiv. Other DOIs under 10.1101 are journal articles and have no versions. */
 const PREPRINT =
@@ -30,7 +32,7 @@ const PAGE_SUFFIX =
 /** The DOI in the path or query of a URL; undefined if there is none. */
 export function doiInUrl(url: URL): string | undefined {
   const plain = percentDecoded(url.pathname) ?? "";
-  const start = /\/(?=10\.\d{4,9}(?:\.\d+)*\/)/.exec(plain);
+  const start = DOI_IN_PATH.exec(plain);
   if (start !== null) return canonicalDoi(withoutPageSuffix(plain.slice(start.index + 1)));
   for (const name of ["doi", "id", "DOI"]) {
     const doi = canonicalDoi(url.searchParams.get(name) ?? "");

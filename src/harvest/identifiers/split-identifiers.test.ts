@@ -17,6 +17,11 @@ test("a URL that contains a separator and an identifier is one work, and ends be
   ]);
 });
 
+test("DOIs of registrants with subdivisions are divided like others", () => {
+  for (const separator of [" ", ", ", ",", "; ", ";", " | "])
+    assert.deepEqual(splitIdentifiers(`10.1000.10/a${separator}10.1000.10.2/b`), ["10.1000.10/a", "10.1000.10.2/b"]);
+});
+
 test("a URL that is an identifier ends before the next identifier", () => {
   for (const url of [
     "https://www.doi.org/10.1234/a",

@@ -1,3 +1,5 @@
+import { DOI_PREFIX } from "../../core/text/doi-prefix.ts";
+
 /** Invisible characters: zero-width characters, marks of direction, soft hyphens, byte order marks. */
 const INVISIBLE = /\p{Cf}|[\u115f\u1160\u3164\uffa0]/gu;
 
@@ -7,7 +9,10 @@ export function withoutInvisible(text: string): string {
 }
 
 /** The start of an identifier. A DOI may contain separators, so a text is divided only at separators before such a start. */
-const STARTS = /https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|10\.\d{4,9}\/|PMC\d|W\d{4}|\d{4}\.\d{4}/gi;
+const STARTS = new RegExp(
+  String.raw`https?:\/\/|(?:doi|arxiv|pmid|pmcid|openalex):|${DOI_PREFIX}|PMC\d|W\d{4}|\d{4}\.\d{4}`,
+  "gi",
+);
 const SEPARATORS = " \t\r\n;,|\"'\u201c\u201d";
 /** `doi: 10.1/a` and `PMID 123` are one identifier. */
 const PREFIX = /^(?:doi|arxiv|pmid|pmcid|openalex|url)\s?:?$/i;

@@ -59,6 +59,8 @@ export interface ManifestQueue {
    * are left, also those that another process has just given back.
    */
   takeLater(run: number, afterMs: number, queues: readonly string[], limit: number): Promise<readonly TakenWork[]>;
+  /** Lets the works of the queues that wait for a limit or a circuit start at once: these that have a `message`. */
+  endWaits(run: number, queues: readonly string[]): Promise<void>;
   /** Undefined if the work is put off. If the manifest has more in `inherited`, the work stays taken and is returned. */
   putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined>;
   /** Whether no work of the run is pending, and no other process still adds works to it. */

@@ -19,6 +19,7 @@ import {
 import { contextRecordingWire } from "../../../test/http/wires.ts";
 import { BreakerOpenError, RateLimitExceeded } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import type { Hub } from "../hub.ts";
 import { CallerIdentity } from "../stages/caller-identity.ts";
 
 test("identical requests in flight are one request and use one rate-limit unit", async t => {
@@ -398,21 +399,45 @@ test("a paused follower that is sent again stays paused", async t => {
   assert.equal(second.bytes, "his own".length);
 });
 
-test("a failed response whose body breaks off is for the leader alone, and the followers are sent again", async t => {
-  const { held, server, hub, arrived } = await heldServer(t);
-  const first = dispatchTo(hub, server.origin, new RecordingHandler());
-  const second = dispatchTo(hub, server.origin, new RecordingHandler());
-  await arrived(1);
-  held[0]?.writeHead(500, { "content-length": "100" }).write("we are sor");
-  await first.waitFor("head 500");
-  held[0]?.destroy();
-  await arrived(2);
-  held[1]?.end("well again");
-  await second.waitFor("end");
-  assert.deepEqual(second.lines, ["head 200", "end"]);
-  assert.equal(first.lines.length, 2);
-  assert.match(first.lines[1] ?? "", /^error /);
-});
+for (const status of [200, 500])
+  test(`a ${status} whose body breaks off fails all callers that waited for it, and is requested once`, async t => {
+    const { held, server, hub, arrived } = await heldServer(t);
+    const first = dispatchTo(hub, server.origin, new RecordingHandler());
+    const others = [1, 2, 3].map(() => dispatchTo(hub, server.origin, new RecordingHandler()));
+    await arrived(1);
+    held[0]?.writeHead(status, { "content-length": "100", "cache-control": "max-age=60" }).write("we are sor");
+    await first.waitFor(`head ${status}`);
+    held[0]?.destroy();
+    await until(() => first.lines.length === 2);
+    assert.match(first.lines[1] ?? "", /^error /);
+    for (const { lines } of others) assert.deepEqual(lines, [first.lines[1]]);
+    assert.equal(server.requests.length, 1);
+    assertNothingLeft(hub);
+  });
+
+const GETTERS: Readonly<Record<string, (hub: Hub, url: string, follows: boolean) => Promise<string>>> = {
+  "hub.fetch": async (hub, url, follows) => (await hub.fetch(url, { redirect: follows ? "follow" : "manual" })).text(),
+  "hub.request": async (hub, url, follows) =>
+    (await hub.request(url, { maxRedirections: follows ? 3 : 0 })).body.text(),
+};
+for (const [way, get] of Object.entries(GETTERS))
+  test(`${way}: callers that follow a shared redirect do not wait for its body`, async t => {
+    const time = new FakeTime();
+    const held: ServerResponse[] = [];
+    const server = await serve(t, (request, response) => {
+      if (request.url === "/end") response.end("end");
+      else held.push(response.writeHead(301, { location: "/end", "cache-control": "max-age=60" }));
+    });
+    const hub = await hubFor(t, { time, retry: false });
+    const [reader, ...followers] = [false, true, true].map(follows => get(hub, server.origin, follows));
+    await until(() => held.length === 1 && hub.snapshot().calls === 3);
+    held[0]?.write("moved");
+    assert.deepEqual(await settles(Promise.all(followers)), ["end", "end"]);
+    held[0]?.end(" for ever");
+    assert.equal(await settles(reader as Promise<string>), "moved for ever");
+    assert.equal(held.length, 1);
+    assertNothingLeft(hub, time);
+  });
 
 test("when the leader aborts, the next follower gets the response while it arrives, and nothing is sent again", async t => {
   const { held, server, hub, arrived } = await heldServer(t);

@@ -6,6 +6,7 @@ import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
 import type { CallEnd } from "../request-telemetry.ts";
+import { isRedirect } from "../stages/redirect-hop.ts";
 import {
   DISCARDED_BYTES_MAX,
   DISCARDED_MS_MAX,
@@ -36,6 +37,7 @@ export type ResendMode =
   /** As a retry: the coalesced request was sent before, and now has to wait longer than this caller allows. */
   | "requeued";
 
+const NO_BODY = Buffer.alloc(0);
 /** Time for the body of a background revalidation. A server that sends single bytes must not hold its slot any longer. */
 const REFRESH_BODY_MS_MAX = 60_000;
 
@@ -186,6 +188,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     // A failure does not tell whether the next response can be shared.
     if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
     if (this.#chunks === undefined) this.#releaseFollowers(() => "unshared");
+    else if (isRedirect({ status: head.status, location: fieldLine(head.headers["location"]) }))
+      this.#redirectFollowers(head);
     if (this.#needsNoSubscriber)
       this.#bodyTimer = this.#deps.time.setTimer(REFRESH_BODY_MS_MAX, () => this.#onRefreshTimeout());
     if (this.#leader === undefined) {
@@ -239,17 +243,24 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       this.#end(error);
       return;
     }
-    const fallback = this.#head === undefined ? this.#revalidation?.onFailure(error) : undefined;
+    const hasBegun = this.#head !== undefined;
+    // A leader that has got the head cannot get another response.
+    const begun = hasBegun ? this.#leader : undefined;
+    if (hasBegun) this.#leader = undefined;
+    const fallback = this.#hasSubscribers ? this.#revalidation?.onFailure(error) : undefined;
     if (this.#revalidation !== undefined && fallback !== undefined) {
       this.#serveUnconfirmed(this.#revalidation.rules, fallback);
       this.#end(error);
+      begun?.sink.failed(error);
       return;
     }
-    // A host that cannot be reached fails for all callers. A refusal, an abort or a broken body concerns this request only.
-    const failsForAll = this.#head === undefined && this.#request.record.outcome?.kind === "failure";
+    // A host that cannot be reached fails for all callers, and so does a body that breaks off: if each of them sent its own
+    // request then, a host that breaks off every body would get one after the other. A refusal or an abort concerns this
+    // request only.
+    const failsForAll = hasBegun || this.#request.record.outcome?.kind === "failure";
     // A follower that leads now was not refused by its own bounds.
-    if (this.#isPromoted && this.#head === undefined && !failsForAll) this.#demoteLeader();
-    const leader = this.#leader;
+    if (this.#isPromoted && !failsForAll) this.#demoteLeader();
+    const leader = begun ?? this.#leader;
     if (failsForAll) {
       const followers = [...this.#followers];
       this.#end(error);
@@ -261,8 +272,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       // A caller that may wait as long is probably refused too. If they all shared a request again, then N callers would
       // be sent again N times.
       const { maxWaitMs } = this.#request.call;
-      const isRefusal = this.#head === undefined;
-      this.#releaseFollowers(({ call }) => (isRefusal && call.maxWaitMs === maxWaitMs ? "unshared" : "shared"));
+      this.#releaseFollowers(({ call }) => (call.maxWaitMs === maxWaitMs ? "unshared" : "shared"));
       this.#end(error);
     }
     leader?.sink.failed(error);
@@ -342,6 +352,18 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#abort(
       new errors.BodyTimeoutError(`the refresh of a response of ${host} took longer than ${REFRESH_BODY_MS_MAX} ms`),
     );
+  }
+
+  /** A follower that does not read the body of a redirect goes on to the next hop, however long that body takes. */
+  #redirectFollowers(head: ResponseHead): void {
+    this.#deps.onJoinClosed();
+    for (const follower of this.#followers) {
+      const { request, sink } = follower;
+      const { fetchCall, maxRedirections = 0 } = request.call;
+      if (!(fetchCall?.discardsRedirects ?? maxRedirections > 0)) continue;
+      this.#followers.delete(follower);
+      follower.switchTo(deliverCacheReply(request, "coalesced", head, NO_BODY, sink));
+    }
   }
 
   /** Sends the request of each follower on its own. */

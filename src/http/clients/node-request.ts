@@ -181,10 +181,11 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     return this.#plan.call.deadlineMs !== undefined;
   }
 
-  protected send(): void {
+  protected send(nowUs: number): void {
     const trace = this.#trace;
     this.#trace = undefined;
-    if (this.grant !== undefined) this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, false, trace);
+    if (this.grant !== undefined)
+      this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, false, trace, nowUs);
     this.#plan.send();
   }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import {
@@ -12,6 +13,7 @@ import {
   type TestHubOptions,
   until,
 } from "../../../test/http/kit.ts";
+import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { RateLimitExceeded, StoreError } from "../../errors.ts";
 import { limitPoliciesFrom } from "../../policy/limits.ts";
 import { partitionName } from "../../policy/partition-name.ts";
@@ -303,6 +305,23 @@ test("a reload keeps the delay, and a reload that lists the host ends it", async
   await hub.reload({ ratelimits: { extends: "none", ...limits, ...own }, breakers: { extends: "none" } });
   await Promise.all([send("/3", "landing"), send("/4", "landing")]);
   assert.equal(pages().length, 4);
+});
+
+test("with a shared store, the first page is sent as soon as robots.txt was read, and no process exceeds the delay", async t => {
+  const backend = { kind: "sqlite", dsn: join(temporaryFolder("delays"), "limits.db") } as const;
+  const { time, server, send, pages } = await scenario(t, "User-agent: *\nCrawl-delay: 10\n", {
+    limits: { ...limits, backend },
+  });
+  await send("/1", "landing");
+  assert.deepEqual(pages(), ["/1"]);
+  const other = await hubFor(t, { time, crawlDelay: true, cache: false, limits: { ...limits, backend } });
+  const second = other.fetch(`${server.origin}/2`, { role: "landing", maxWaitMs: Number.POSITIVE_INFINITY });
+  await until(() => other.snapshot().waiting === 1 || pages().length > 1);
+  await time.advance(8_000);
+  assert.deepEqual(pages(), ["/1"]);
+  await time.advance(3_000);
+  await (await second).text();
+  assert.deepEqual(pages(), ["/1", "/2"]);
 });
 
 test("a delay is at most 60 s, and the oldest of very many hosts is forgotten", () => {

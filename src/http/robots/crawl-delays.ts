@@ -25,7 +25,8 @@ export class CrawlDelays {
       if (this.#totals.size < HOSTS_MAX) break;
       this.#totals.delete(oldest);
     }
-    this.#totals.set(host, { name: host, policy: budgetPolicy({ rates }) });
+    // Of the requests to the host, only those for robots.txt are sent earlier.
+    this.#totals.set(host, { name: host, policy: budgetPolicy({ rates }), isKnownFirst: true });
     return seconds;
   }
 

@@ -47,14 +47,19 @@ export class RobotsReader {
   /** By origin; undefined once robots.txt was read. */
   readonly #origins = new Map<string, RobotsReading | undefined>();
   #kept: KeptRobots | undefined;
+  #onRead: (host: string) => void = () => undefined;
 
   constructor(deps: RobotsReaderDeps) {
     this.#deps = deps;
   }
 
-  /** From now on a file that is kept there is not requested, and a file that was requested is saved there. */
-  keepIn(kept: KeptRobots): void {
+  /**
+   * From now on a file that is kept there is not requested, and a file that was requested is saved there.
+   * @param onRead called when no request to the host has to wait for this file any more
+   */
+  keepIn(kept: KeptRobots, onRead: (host: string) => void = () => undefined): void {
     this.#kept = kept;
+    this.#onRead = onRead;
   }
 
   /**
@@ -71,7 +76,10 @@ export class RobotsReader {
     const done = this.#load(origin, host)
       // If robots.txt cannot be read, no delay is set.
       .catch(() => undefined)
-      .then(() => this.#remember(origin, undefined));
+      .then(() => {
+        this.#remember(origin, undefined);
+        this.#onRead(host);
+      });
     const reading = { done, endsByUs: this.#deps.time.monotonicUs() + DEADLINE_MS * 1000 };
     this.#remember(origin, reading);
     return reading;

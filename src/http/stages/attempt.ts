@@ -4,6 +4,7 @@ import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/break
 import { matchesBody } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError } from "../../errors.ts";
+import type { Timer } from "../../time/time.ts";
 import type { ConnectionCount } from "../connection-count.ts";
 import { withMissingHeaders } from "../headers.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
@@ -35,6 +36,8 @@ export function attemptStage(deps: AttemptDeps): SendIdentified {
 }
 
 const RESOLVED = Promise.resolve();
+/** A body that says that the host throttles is short and arrives at once. A caller of another one must not wait longer. */
+const SAMPLE_MS_MAX = 1000;
 /** A server that ends more HTTP/2 sessions than this during one request has failed. */
 const UNPROCESSED_RESENDS_MAX = 3;
 
@@ -57,7 +60,7 @@ class RequestAttempt
   /** The body was paused, and `unreadBodies` watches it. */
   #isWatched = false;
   /** The beginning of a response whose body may say that the host throttles. */
-  #heldBack: { readonly sample: BodySample; readonly feedback: HostFeedback } | undefined;
+  #heldBack: { readonly sample: BodySample; readonly feedback: HostFeedback; readonly timer: Timer } | undefined;
   /** How often the HTTP/2 session ended before the server processed the request. */
   #unprocessedCount = 0;
   /** True while such a request is aborted, until its error arrives. */
@@ -73,6 +76,8 @@ class RequestAttempt
 
   pause(): void {
     this.#isPaused = true;
+    // While the body is paused, no more of it arrives.
+    this.#deliverHeldBack();
     this.#controller?.pause();
     this.#watchUnread();
   }
@@ -145,9 +150,10 @@ class RequestAttempt
     this.log?.head(status);
     const feedback = hostFeedback(head, this.request, this.deps.breakers, this.deps.time);
     const mayHoldBack = feedback.bodyRules.length > 0 && !this.#isPaused && this.#sink !== undefined;
-    if (mayHoldBack && BodySample.isPossible(head, this.request.method))
-      this.#heldBack = { sample: new BodySample(head), feedback };
-    else this.#deliverHead(head, feedback);
+    if (mayHoldBack && BodySample.isPossible(head, this.request.method)) {
+      const timer = this.deps.time.setTimer(SAMPLE_MS_MAX, () => this.#deliverHeldBack());
+      this.#heldBack = { sample: new BodySample(head), feedback, timer };
+    } else this.#deliverHead(head, feedback);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -264,13 +270,13 @@ class RequestAttempt
     return this.request.call.deadlineMs !== undefined || this.#unprocessedCount > 0;
   }
 
-  protected send(): void {
+  protected send(nowUs: number): void {
     const { options, origin, method, body, record } = this.request;
     const { path, headers } = this.#sent;
     const trace = record.creditedCall.trace?.attemptStarted({ attempt: record.creditedCall.tries, method, origin });
     const isResent = this.#unprocessedCount > 0;
     if (this.grant !== undefined)
-      this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace);
+      this.log = this.deps.telemetry.beginAttempt(this.request, this.grant, isResent, trace, nowUs);
     const sent = {
       ...options,
       origin,
@@ -306,8 +312,9 @@ class RequestAttempt
   /** Delivers the head and the beginning of the body, which decides whether the host throttles. */
   #deliverHeldBack(): void {
     if (this.#heldBack === undefined) return;
-    const { sample, feedback } = this.#heldBack;
+    const { sample, feedback, timer } = this.#heldBack;
     this.#heldBack = undefined;
+    timer.cancel();
     const text = sample.text();
     const rule = feedback.bodyRules.find(each => matchesBody(each, text));
     this.#deliverHead(sample.head, rule === undefined ? feedback : asThrottled(feedback, rule));
@@ -317,6 +324,7 @@ class RequestAttempt
   #end(outcome: Outcome | undefined, error?: unknown): void {
     this.endLog(outcome, error, this.#sink === undefined && error !== undefined);
     this.#unwatch();
+    this.#heldBack?.timer.cancel();
     if (outcome !== undefined) this.grant?.report({ outcome, status: this.status, error });
     // Without a sink this process has aborted the request, whatever error follows.
     this.releaseGrant(this.#sink !== undefined && isConnectionCut(error));

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { type TestContext, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { hubFor, only, recordEvents, serve, type TestHubOptions } from "../../../test/http/kit.ts";
+import { dispatchTo, RecordingHandler } from "../../../test/http/handlers.ts";
+import {
+  assertNothingLeft,
+  hubFor,
+  only,
+  recordEvents,
+  serve,
+  settles,
+  type TestHubOptions,
+  until,
+} from "../../../test/http/kit.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { createHub } from "../create-hub.ts";
 
@@ -152,4 +162,39 @@ test("an error of the call option outcome is a warning, and another value than a
 test("a rule without header and body is an error that says where its status belongs", async t => {
   const breakers = { defaults: { throttles: [{ status: [500] }] } };
   await assert.rejects(hubFor(t, { breakers }), /throttles.*header or body: a status alone belongs to classify/);
+});
+
+test("a response whose short body arrives slowly is held back for a second, and judged by what has arrived", async t => {
+  const { time, hub, server, events } = await setUp(t, (response, number) => {
+    response.writeHead(200, JSON_TYPE).write(number === 1 ? "{" : NCBI);
+  });
+  for (const failures of [0, 1]) {
+    let status: number | undefined;
+    const got = hub.request(`${server.origin}/${failures}`).then(response => {
+      status = response.statusCode;
+      return response;
+    });
+    await until(() => server.requests.length === failures + 1 && time.armedTimers > 0);
+    await time.advance(999);
+    assert.equal(status, undefined);
+    await time.advance(1);
+    const { body } = await settles(got);
+    assert.equal(status, 200);
+    assert.equal(only(events, "breaker_failure").length, failures);
+    body.on("error", () => undefined).destroy();
+    await until(() => hub.snapshot().inFlight === 0);
+  }
+  assertNothingLeft(hub, time);
+});
+
+test("a caller that pauses while its response is held back gets the head", async t => {
+  const answer: Answer = response => response.writeHead(200, JSON_TYPE).write("{");
+  const { hub, server } = await setUp(t, answer, { ...RULE, cache: false });
+  const handler = dispatchTo(hub, server.origin, new RecordingHandler());
+  await until(() => hub.snapshot().inFlight === 1 && server.requests.length === 1);
+  // The head arrives within these turns.
+  for (let turn = 0; turn < 1000; turn += 1) await new Promise(resolve => setImmediate(resolve));
+  handler.controller.pause();
+  await handler.waitFor("head 200");
+  handler.controller.abort(new Error("enough"));
 });

@@ -66,8 +66,11 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   abstract readonly isOver: boolean;
   /** True when the deadline also bounds the wait in the queue: a request that cannot be sent in time is refused at once. */
   protected abstract readonly isBoundByDeadline: boolean;
-  /** Sends the request. It has a grant. */
-  protected abstract send(): void;
+  /**
+   * Sends the request. It has a grant.
+   * @param nowUs in monotonic microseconds
+   */
+  protected abstract send(nowUs: number): void;
   /** The gate has refused the request, or it has left the queue, or its deadline has passed. It has no grant. */
   protected abstract refused(error: unknown): void;
 
@@ -87,22 +90,25 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     const leftMs = this.isBoundByDeadline ? Math.max(0, (this.request.deadlineUs - this.#enteredUs) / 1000) : undefined;
     const isDeadlineFirst = leftMs !== undefined && (ownMs === undefined || leftMs < ownMs);
     try {
-      const entry = this.deps.gate.enter({
-        host,
-        role,
-        path,
-        method,
-        weight: call.weight,
-        costs: call.costs,
-        resolver: call.resolver,
-        service: call.service,
-        partition: call.partition,
-        maxWaitMs: isDeadlineFirst ? leftMs : ownMs,
-        maxWaitOption: isDeadlineFirst ? "deadlineMs" : "maxWaitMs",
-        maxBreakerWaitMs: call.maxBreakerWaitMs,
-        earlier: this.#earlierWait,
-        caller: this,
-      });
+      const entry = this.deps.gate.enter(
+        {
+          host,
+          role,
+          path,
+          method,
+          weight: call.weight,
+          costs: call.costs,
+          resolver: call.resolver,
+          service: call.service,
+          partition: call.partition,
+          maxWaitMs: isDeadlineFirst ? leftMs : ownMs,
+          maxWaitOption: isDeadlineFirst ? "deadlineMs" : "maxWaitMs",
+          maxBreakerWaitMs: call.maxBreakerWaitMs,
+          earlier: this.#earlierWait,
+          caller: this,
+        },
+        nowUs,
+      );
       // A promise keeps the caller's asynchronous context, whichever request frees the capacity.
       if (!(entry instanceof Promise)) this.#granted(entry, nowUs);
       else entry.then(grant => this.#granted(grant, this.deps.time.monotonicUs())).catch(error => this.#refused(error));
@@ -171,7 +177,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
     if (deadlineExceeded === undefined) {
       this.passedUs = nowUs;
       record.tried(jitterMs);
-      this.send();
+      this.send(nowUs);
       return;
     }
     record.jitterLost(jitterMs);

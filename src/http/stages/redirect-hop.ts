@@ -30,11 +30,16 @@ export type RedirectDecision =
   /** The redirect cannot be followed. */
   | { readonly kind: "invalid"; readonly message: string };
 
+/** Whether a response is a redirect that fetch and `maxRedirections` follow. */
+export function isRedirect({ status, location }: RedirectingResponse): boolean {
+  return REDIRECT_STATUSES.has(status) && location !== undefined;
+}
+
 export function decideRedirect(
   { status, location }: RedirectingResponse,
   { url: from, method }: { readonly url: URL; readonly method: string },
 ): RedirectDecision {
-  if (!REDIRECT_STATUSES.has(status) || location === undefined) return { kind: "none" };
+  if (location === undefined || !isRedirect({ status, location })) return { kind: "none" };
   const url = URL.parse(asUtf8(location), from.href);
   if (url === null) return { kind: "invalid", message: `${from.host} redirects to an invalid URL` };
   if (url.protocol !== "http:" && url.protocol !== "https:")

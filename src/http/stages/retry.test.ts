@@ -11,6 +11,7 @@ import {
   only,
   recordEvents,
   serve,
+  settles,
   until,
 } from "../../../test/http/kit.ts";
 import { contextRecordingWire } from "../../../test/http/wires.ts";
@@ -99,6 +100,98 @@ test("with a Retry-After beyond the deadline the caller gets the 429 at once", a
   assert.equal(response.status, 429);
   assert.equal(await response.text(), "later");
   assert.equal(server.requests.length, 1);
+});
+
+test("a retry waits for a cooldown as long as maxBreakerWaitMs allows, and the caller gets the 429 of a longer one", async t => {
+  for (const [maxBreakerWaitMs, expected] of [
+    [9999, 429],
+    [10_000, 200],
+  ] as const) {
+    const time = new FakeTime();
+    const server = await serve(t, (_, response, number) => {
+      if (number === 1) response.writeHead(429, { "retry-after": "10" }).end();
+      else response.end("ok");
+    });
+    const hub = await hubFor(t, { time, random: () => 0 });
+    const events = recordEvents(hub);
+    const answer = hub.request(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs });
+    await until(() => server.requests.length === 1 && hub.snapshot().inFlight === 0);
+    assert.equal(only(events, "http_retry").length, expected === 200 ? 1 : 0);
+    await time.advance(10_000);
+    assert.equal((await answer).statusCode, expected);
+  }
+});
+
+test("a retry does not wait for a cooldown that is made longer than maxBreakerWaitMs allows", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, { time, retry: {}, cache: false, random: () => 0 });
+  const events = recordEvents(hub);
+  const get = (path: string) => hub.request(`${server.origin}${path}`, { maxBreakerWaitMs: 15_000 });
+  const first = get("/");
+  const other = hub.request(`${server.origin}/other`, { method: "POST" });
+  await arrived(2);
+  const throttle = (path: string, seconds: string) =>
+    held
+      .find(({ req }) => req.url === path)
+      ?.writeHead(429, { "retry-after": seconds })
+      .end();
+  throttle("/", "10");
+  await until(() => only(events, "http_retry").length === 1);
+  throttle("/other", "16");
+  await (await other).body.text();
+  await time.advance(10_000);
+  assert.equal((await first).statusCode, 429);
+  assert.equal(held.length, 2);
+});
+
+test("a retry of a call with maxBreakerWaitMs waits for circuits, less the time that it has waited for a cooldown", async t => {
+  for (const [orderedS, expected] of [
+    [6, 200],
+    [7, 429],
+  ] as const) {
+    const time = new FakeTime();
+    const server = await serve(t, (_, response, number) => {
+      if (number === 1) response.writeHead(429, { "retry-after": "10" }).end();
+      else response.end("ok");
+    });
+    // The order comes while the retry waits for its rate limit, and blocks it from the 11th second on.
+    const hub = await hubFor(t, {
+      time,
+      random: () => 0,
+      limits: { defaults: { metadata: { rates: "1/11SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+    });
+    const events = recordEvents(hub);
+    const answer = hub.request(server.origin, { maxBreakerWaitMs: 15_000 });
+    await until(() => only(events, "http_retry").length === 1);
+    await time.advance(10_000);
+    await until(() => hub.snapshot().waiting === 1);
+    hub.breakers.open("127.0.0.1", { seconds: orderedS });
+    await time.advance(20_000);
+    assert.equal((await settles(answer)).statusCode, expected);
+  }
+});
+
+test("no attempt begins after the deadline, also if the attempt before it had more time left", async t => {
+  const time = new FakeTime();
+  const { held, server, hub, arrived } = await heldServer(t, {
+    time,
+    cache: false,
+    random: () => 0,
+    retry: { deadlineMs: 10_000 },
+    limits: { defaults: { metadata: { rates: "2/12SECOND", guard_ms: 0, max_delay_ms: 0 } } },
+  });
+  const events = recordEvents(hub);
+  const answer = hub.request(server.origin);
+  for (const count of [1, 2]) {
+    await arrived(count);
+    if (count === 2) await time.advance(8000);
+    held[count - 1]?.writeHead(500).end("down");
+    await until(() => only(events, "http_retry").length === count);
+    await time.advance(1);
+  }
+  assert.equal((await settles(answer)).statusCode, 500);
+  assert.equal(held.length, 2);
+  assertNothingLeft(hub, time);
 });
 
 test("a Retry-After above retry_after_cap_s is still obeyed completely", async t => {

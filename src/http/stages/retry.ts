@@ -1,3 +1,4 @@
+import type { Denial } from "../../breaker/denial.ts";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { EvictingMap } from "../../core/evicting-map.ts";
 import { RejectedError } from "../../errors.ts";
@@ -34,9 +35,12 @@ export function retryStage(deps: RetryDeps, next: SendRequest): SendRequest {
 
 class RetryingRequest extends ResendingRequest {
   readonly #deps: RetryDeps;
-  #request: OutgoingRequest;
+  /** The first attempt. */
+  readonly #request: OutgoingRequest;
   #timer: Timer | undefined;
   #failures = 0;
+  /** True while the next attempt waits for the end of a cooldown. */
+  #isInCooldown = false;
 
   constructor(deps: RetryDeps, next: SendRequest, request: OutgoingRequest, sink: ResponseSink) {
     super(deps.time, next, sink);
@@ -84,9 +88,10 @@ class RetryingRequest extends ResendingRequest {
     // During the ramp-up after a cooldown, the attempt is delayed in the queue, as by a rate limit.
     if (denial !== undefined && !denial.isRampUp) {
       // Wait for the end of a cooldown, but not for a circuit that failures opened: the caller gets the failed response.
-      if (!outcome.throttled || denial.reason === "failures") return false;
+      if (!outcome.throttled || denial.reason === "failures" || !this.#mayWaitFor(denial, nowUs)) return false;
       delayMs = Math.max(delayMs, denial.retryAfterMs);
     }
+    this.#isInCooldown = denial !== undefined && !denial.isRampUp && !denial.isHold;
     const dueUs = nowUs + delayMs * 1000;
     if (dueUs > this.#request.deadlineUs || !budget.spend(host)) return false;
     this.#request.record.sentMs = undefined;
@@ -94,6 +99,12 @@ class RetryingRequest extends ResendingRequest {
     // A listener of the event may have aborted the call.
     if (!this.isOver) this.#arm(dueUs, nowUs);
     return true;
+  }
+
+  /** Whether `maxBreakerWaitMs` allows the wait from the failure to the end of a cooldown. A hold of an operator is none. */
+  #mayWaitFor(denial: Denial, failedUs: number): boolean {
+    const { maxBreakerWaitMs } = this.#request.call;
+    return denial.isHold || maxBreakerWaitMs === undefined || denial.untilUs <= failedUs + maxBreakerWaitMs * 1000;
   }
 
   /** @param failedUs when the previous attempt failed, in monotonic microseconds */
@@ -118,24 +129,33 @@ class RetryingRequest extends ResendingRequest {
       partition: call.partition,
     });
     const isBlocked = denial?.isRampUp === false;
-    if (isBlocked && denial.reason === "retry-after" && denial.untilUs <= deadlineUs) {
+    const mayWait = isBlocked && denial.untilUs <= deadlineUs && this.#mayWaitFor(denial, failedUs);
+    if (mayWait && denial.reason === "retry-after") {
+      this.#isInCooldown = true;
       this.#arm(denial.untilUs, failedUs);
       return;
     }
     if (isBlocked && this.deliverWithheld()) return;
-    const retryDelayMs = (this.#deps.time.monotonicUs() - failedUs) / 1000;
-    const bounded = withDeadlineAsMaxWait(this.#request, this.#deps.time.monotonicUs());
-    this.#request = { ...bounded, cause: "retry", retryDelayMs };
-    this.dispatch(this.#request);
+    const nowUs = this.#deps.time.monotonicUs();
+    const retryDelayMs = (nowUs - failedUs) / 1000;
+    const bounded = withDeadlineAsMaxWait(this.#request, nowUs, this.#isInCooldown ? retryDelayMs : 0);
+    this.dispatch({ ...bounded, cause: "retry", retryDelayMs });
   }
 }
 
-/** A retry may wait in the queue until its deadline, and not only for `max_delay_ms`: it has waited for the server before. */
-export function withDeadlineAsMaxWait(request: OutgoingRequest, nowUs: number): OutgoingRequest {
+/**
+ * A retry may wait in the queue until its deadline, and not only for `max_delay_ms`: it has waited for the server before.
+ * Without `maxBreakerWaitMs`, only a call with `maxWaitMs` waits for circuits again.
+ * @param cooldownMs how long it has waited for a cooldown
+ */
+export function withDeadlineAsMaxWait(request: OutgoingRequest, nowUs: number, cooldownMs = 0): OutgoingRequest {
   const { call, deadlineUs } = request;
-  if (call.maxWaitMs !== undefined) return request;
-  const maxWaitMs = Math.max(0, (deadlineUs - nowUs) / 1000);
-  return { ...request, call: { ...call, maxWaitMs, maxBreakerWaitMs: 0 } };
+  const {
+    maxWaitMs = Math.max(0, (deadlineUs - nowUs) / 1000),
+    maxBreakerWaitMs = call.maxWaitMs === undefined ? 0 : undefined,
+  } = call;
+  const breakerLeftMs = maxBreakerWaitMs && Math.max(0, maxBreakerWaitMs - cooldownMs);
+  return { ...request, call: { ...call, maxWaitMs, maxBreakerWaitMs: breakerLeftMs } };
 }
 
 /** The tokens of a new host, and the maximum. One retry costs one token. */

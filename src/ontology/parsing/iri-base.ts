@@ -5,7 +5,10 @@ export function isAbsoluteIri(text: string): boolean {
   return SCHEME.test(text);
 }
 
-/** Resolves references against one base IRI (RFC 3986, section 5.2). The base is split once. */
+/**
+ * Resolves references against one base IRI (RFC 3986, section 5.2). The base is split once. Unlike there, dot segments stay
+ * in the base, and in references with a scheme or host.
+ */
 export class IriBase {
   /** Without its fragment. */
   readonly #document: string;

@@ -31,14 +31,19 @@ const KEYWORDS = new Set([
 const NO_CONTAINERS: ReadonlySet<string> = new Set();
 /** How many contexts may import each other or be nested. */
 const CONTEXTS_MAX = 32;
-/** A context for the values of a term is read again wherever another context changes its surroundings. */
+/** How many terms may follow each other where each is defined by the next one. */
+const DEPTH_MAX = 32;
+/**
+ * How many terms the contexts of a file may define. A context for the values of a term counts again in each context
+ * where the term is used, so a small file can reach this number.
+ */
 const DEFINITIONS_MAX = 1_000_000;
 
 export function isKeyword(text: string): boolean {
   return KEYWORDS.has(text);
 }
 
-/** An active context of the algorithm. It is not modified after it was built. */
+/** An active context of the algorithm. Its terms do not change after it was built. */
 export class JsonLdContext {
   readonly base: IriBase;
   readonly vocab: string | undefined;
@@ -84,14 +89,19 @@ export class JsonLdContext {
   }
 }
 
-/** The context that `local` makes of `active`. @throws SyntaxProblem for an invalid or unavailable context. */
-export function contextOf(active: JsonLdContext, local: unknown, initial: JsonLdContext, used = 0): JsonLdContext {
-  if (used > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} contexts import each other`);
+/**
+ * Applies the value of an `@context` to the active context.
+ * @param initial the context that `null` in `local` returns to
+ * @param imports how many contexts have led to this one by their IRIs
+ * @throws SyntaxProblem for an invalid or unavailable context.
+ */
+export function contextOf(active: JsonLdContext, local: unknown, initial: JsonLdContext, imports = 0): JsonLdContext {
+  if (imports > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} contexts import each other`);
   let context = active;
   for (const entry of Array.isArray(local) ? local : [local]) {
     if (entry === null) context = initial;
     else if (typeof entry === "string") {
-      context = contextOf(context, pinnedContext(context.base.resolve(entry)), initial, used + 1);
+      context = contextOf(context, pinnedContext(context.base.resolve(entry)), initial, imports + 1);
     } else if (isObject(entry)) {
       const known = context.derived.get(entry);
       const built = known ?? new ContextBuilder(context, imported(entry)).build();
@@ -126,7 +136,7 @@ class ContextBuilder {
     if (base !== undefined && base.length > active.base.resolve("").length) checkBase(base);
     const language = memberOf(local, "@language");
     const vocab = memberOf(local, "@vocab");
-    const around = new JsonLdContext(
+    const beforeVocab = new JsonLdContext(
       base === undefined ? active.base : new IriBase(base),
       vocab === undefined ? active.vocab : undefined,
       language === undefined ? active.language : (textOf(language, "@language") ?? ""),
@@ -134,11 +144,11 @@ class ContextBuilder {
       active,
     );
     const vocabText = textOf(vocab, "@vocab");
-    if (vocabText === undefined) this.#result = around;
+    if (vocabText === undefined) this.#result = beforeVocab;
     else {
-      const full = vocabText === "" ? around.base.resolve("") : (this.#expand(vocabText, true) ?? vocabText);
+      const full = vocabText === "" ? beforeVocab.base.resolve("") : (this.#expand(vocabText, true) ?? vocabText);
       checkNamespace(full);
-      this.#result = new JsonLdContext(around.base, full, around.language, this.#terms, active);
+      this.#result = new JsonLdContext(beforeVocab.base, full, beforeVocab.language, this.#terms, active);
     }
   }
 
@@ -150,9 +160,9 @@ class ContextBuilder {
   #define(name: string, depth: number): TermDefinition | undefined {
     const known = this.#terms.get(name);
     if (known !== undefined || !Object.hasOwn(this.#local, name)) return known ?? this.#active.term(name);
-    if (this.#started.has(name) || depth > CONTEXTS_MAX) {
-      throw new SyntaxProblem(`term ${JSON.stringify(name.slice(0, 80))} is defined by itself`);
-    }
+    if (this.#started.has(name)) throw new SyntaxProblem(`${termText(name)} is defined by itself`);
+    if (depth > DEPTH_MAX)
+      throw new SyntaxProblem(`a chain of more than ${DEPTH_MAX} terms leads to ${termText(name)}`);
     this.#started.add(name);
     const { defined } = this.#active;
     defined.count += 1;
@@ -166,14 +176,13 @@ class ContextBuilder {
   #read(name: string, value: unknown, depth: number): TermDefinition {
     const isSimple = typeof value === "string" || value === null;
     const entry: JsonObject = isSimple ? { "@id": value } : isObject(value) ? value : {};
-    if (!isSimple && !isObject(value))
-      throw new SyntaxProblem(`term ${JSON.stringify(name.slice(0, 80))} is not an object`);
+    if (!isSimple && !isObject(value)) throw new SyntaxProblem(`${termText(name)} is not an object`);
     const reverse = textOf(memberOf(entry, "@reverse"), "@reverse");
     const id = reverse ?? (Object.hasOwn(entry, "@id") ? entry["@id"] : name);
     const type = textOf(memberOf(entry, "@type"), "@type");
     const language = memberOf(entry, "@language");
     const text = textOf(id, "@id");
-    const iri = text === undefined ? undefined : this.#expand(text, true, text === name ? undefined : depth, name);
+    const iri = text === undefined ? undefined : this.#expand(text, true, depth, name);
     if (iri !== undefined) checkNamespace(iri);
     return {
       iri,
@@ -186,17 +195,21 @@ class ContextBuilder {
     };
   }
 
-  /** @param depth undefined for a term that names itself, which is not looked up. */
-  #expand(value: string, usesVocab: boolean, depth: number | undefined = 0, self = ""): string | undefined {
-    const around = this.#result ?? this.#active;
-    const term = (name: string) => (name === self ? undefined : this.#define(name, (depth ?? 0) + 1));
-    return expand(
-      value,
-      around,
-      depth === undefined ? name => (name === value ? undefined : term(name)) : term,
-      usesVocab,
-    );
+  /**
+   * @param depth how many definitions are being read
+   * @param defined the term whose definition is being read: it is not looked up in it
+   */
+  #expand(value: string, usesVocab: boolean, depth = 0, defined?: string): string | undefined {
+    // The constructor expands `@vocab` before there is a result.
+    const context = this.#result ?? this.#active;
+    const termOf = (name: string) => (name === defined ? undefined : this.#define(name, depth + 1));
+    return expand(value, context, termOf, usesVocab);
   }
+}
+
+/** A term in a message. */
+function termText(name: string): string {
+  return `term ${JSON.stringify(name.slice(0, 80))}`;
 }
 
 /**

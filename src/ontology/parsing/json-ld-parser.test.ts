@@ -82,11 +82,32 @@ test("contexts of properties and types apply where they are scoped", async () =>
   ]);
 });
 
+/** Terms that are each defined by the next one. */
+function chainedTerms(count: number): readonly (readonly [name: string, iri: string])[] {
+  return Array.from({ length: count }, (_, n) => [`t${n}`, `t${n + 1}:x`] as const);
+}
+
+/** The IRI `t1:x` of a term is a term too, which has no `@id`. */
+function throughCompactName([name, iri]: readonly [string, string]): readonly (readonly [string, unknown])[] {
+  return [
+    [name, { "@id": iri }],
+    [iri, {}],
+  ];
+}
+
 test("invalid documents are refused with the reason", async () => {
   const node = { "@id": "urn:a" };
   for (const [document, problem] of [
     [{ "@context": 5, ...node }, /@context is not/],
     [{ "@context": { a: "b:x", b: "a:x" }, ...node, a: 1 }, /defined by itself/],
+    [
+      { "@context": Object.fromEntries(chainedTerms(40)), ...node },
+      /a chain of more than 32 terms leads to term "t33"/,
+    ],
+    [
+      { "@context": Object.fromEntries(chainedTerms(5000).flatMap(throughCompactName)), ...node },
+      /a chain of more than 32 terms/,
+    ],
     [{ "@id": 5, "urn:p": 1 }, /@id is not a string/],
     [{ ...node, "@type": 5 }, /@type is not a string/],
     [{ ...node, "urn:p": { "@value": "x", "@type": "urn:t", "@language": "en" } }, /@type and @language/],

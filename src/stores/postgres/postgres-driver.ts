@@ -64,7 +64,7 @@ export interface PgDriver {
   runGroup(client: PgClient, statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
 }
 
-/** The type number of int8. pg would return these as text; all of ours are far below 2 ** 53. */
+/** The type number of int8. pg returns int8 values as text; those of docstokg are far below 2 ** 53, so numbers suffice. */
 const INT8 = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A report counts a million rows in less than a second, so a server that needs longer than this is stuck. */

@@ -5,7 +5,7 @@ import { isConnectionError, isTransient } from "./postgres-errors.ts";
 const errorWith = (code: string) => Object.assign(new Error("failed"), { code });
 
 test("a network error of Node is a broken connection and temporary, also if the resolver of names does not answer", () => {
-  for (const code of ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]) {
+  for (const code of ["ECONNREFUSED", "ECONNRESET", "EPIPE", "EPERM", "EBADF", "ENOTFOUND", "EAI_AGAIN", "EAI_FAIL"]) {
     assert.ok(isConnectionError(errorWith(code)), code);
     assert.ok(isTransient(errorWith(code)), code);
   }

@@ -1,19 +1,18 @@
-/** SQLSTATE codes are five letters and digits; Node's own codes of network errors are longer or have other forms. */
-const SQLSTATE = /^[0-9A-Z]{5}$/;
-/** Codes of Node that look like a SQLSTATE. */
-const NODE_CODES: ReadonlySet<string> = new Set(["EPIPE"]);
-
 /**
- * Temporary conditions: the server starts, stops or has too many connections, or a transaction had a conflict with
- * another one (serialization failure, deadlock, lock timeout).
+ * A SQLSTATE is five letters and digits. Some codes of Node have that form too, such as `EPIPE` and `EPERM`: they begin
+ * with E and have no digit, and PostgreSQL has no such SQLSTATE.
  */
-const TRANSIENT_STATES: ReadonlySet<string> = new Set([
-  ...["57P01", "57P02", "57P03", "57P05", "53300", "25P03", "40001", "40P01", "55P03"],
-]);
+const SQLSTATE = /^(?!E[A-Z]{4}$)[0-9A-Z]{5}$/;
 
 /**
- * The connection was lost, the server ends it or is stopping, or the server is read-only (25006): it was the primary and
- * is a standby now, and a new connection finds the new primary.
+ * Temporary conditions besides those of `CONNECTION_STATES`: the server has too many connections, or a transaction had a
+ * conflict with another one (serialization failure, deadlock, lock timeout).
+ */
+const TRANSIENT_STATES: ReadonlySet<string> = new Set(["53300", "40001", "40P01", "55P03"]);
+
+/**
+ * The connection was lost, the server ends it, starts or stops, or the server is read-only (25006): it was the primary
+ * and is a standby now, and a new connection finds the new primary.
  */
 const CONNECTION_STATES = /^(?:08|57P0[1-5]|25P03|25006)/;
 
@@ -23,7 +22,7 @@ export class RepeatTransaction extends Error {}
 /** The SQLSTATE of an error that the server has sent; undefined for other errors. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return SQLSTATE.test(code) && !NODE_CODES.has(code) ? code : undefined;
+  return SQLSTATE.test(code) ? code : undefined;
 }
 
 /** Whether the connection can no longer be used. */
@@ -39,7 +38,7 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** pg reports lost connections and its timeouts as plain errors, with or without a code of Node. */
+/** pg reports lost connections and its timeouts as errors without a SQLSTATE, with or without a code of Node. */
 function isNetworkError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   // `EAI_AGAIN` is a name that could not be resolved now. `ERR_…` are errors of the program or of a certificate.

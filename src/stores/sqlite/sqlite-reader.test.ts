@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmod, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
@@ -79,6 +80,48 @@ test("another user reads a file that the umask lets it read, and creates nothing
   const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", script]);
   assert.equal(stdout.trim(), '{"count":1}');
   assert.deepEqual((await readdir(folder)).sort(), before);
+});
+
+test("another user sees what a process writes after the first read", { skip: asUser }, async t => {
+  const { folder, file, store } = await storeWithRecord(t);
+  await chmod(folder, 0o755);
+  await store.close();
+  const script = `
+    const { once } = await import("node:events");
+    const { SqliteReader } = await import(${JSON.stringify(new URL("./sqlite-reader.ts", import.meta.url).href)});
+    const { systemTime } = await import(${JSON.stringify(new URL("../../time/system-time.ts", import.meta.url).href)});
+    process.setgid(65534);
+    process.setuid(65534);
+    const reader = new SqliteReader(${JSON.stringify(file)}, systemTime);
+    const print = async () => console.log(JSON.stringify((await reader.read("test a")).record));
+    await print();
+    await once(process.stdin, "data");
+    await print();
+    reader.close();
+    process.exit();`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  t.after(() => child.kill());
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  assert.equal((await lines.next()).value, '{"count":1}');
+  const later = await SqliteStore.open(file, { time: systemTime });
+  t.after(() => later.close());
+  await later.change("test a", ({ nowUs }) => ({
+    record: { next: { count: 2 }, keepUntilUs: nowUs + 60_000_000 },
+    result: undefined,
+  }));
+  child.stdin.write("\n");
+  assert.equal((await lines.next()).value, '{"count":2}');
+});
+
+test("a reader that begins with several reads at once keeps no connection after it is closed", async t => {
+  const { folder, store, reader } = await storeWithRecord(t);
+  await Promise.all([reader.read("test a"), reader.list("test "), reader.read("test b")]);
+  reader.close();
+  await store.close();
+  // SQLite removes the log when the last connection is closed.
+  assert.ok(!(await readdir(folder)).includes("shared.db-wal"));
 });
 
 test("the reader is not counted among the processes", async t => {

@@ -13,7 +13,7 @@ import { STORE_FORMAT } from "./sqlite-connection.ts";
 import { isBusy, isUnusablePath } from "./sqlite-errors.ts";
 import { SqliteRecords } from "./sqlite-records.ts";
 
-/** Readers wait for a writer only while it opens or closes the file. */
+/** How long a read is repeated while the file is locked: a writer locks readers out only while it opens or closes the file. */
 const TIMEOUT_MS = 500;
 const PAUSE = { baseMs: 1, capMs: 20 };
 
@@ -21,11 +21,13 @@ interface OpenFile {
   readonly db: DatabaseSync;
   readonly records: SqliteRecords;
   readonly identity: bigint | undefined;
+  readonly isImmutable: boolean;
 }
 
 /**
  * Reads the records of a store file that other processes write. The file is opened read-only: it is neither created nor
- * migrated, and its permissions are not changed. No lock of a writer is needed, so another user may read it too.
+ * migrated, and its permissions are not changed. Reading takes no write lock, so a user who may not write the file can
+ * read it.
  */
 export class SqliteReader implements RecordReader {
   readonly #path: string;
@@ -53,9 +55,11 @@ export class SqliteReader implements RecordReader {
 
   async #reading<Value>(run: (records: SqliteRecords, now: MachineInstant) => Value): Promise<Value> {
     const deadlineUs = this.#time.monotonicUs() + TIMEOUT_MS * 1000;
+    const { DatabaseSync: Database } = await import("node:sqlite");
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const { records } = await this.#open();
+        // Nothing is awaited between opening and reading: another read might open or close the file in between.
+        const { records } = this.#open(Database);
         const now = { boot: this.#boot, machineUs: this.#time.machineUs(), wallMs: this.#time.wallMs() };
         return run(records, now);
       } catch (error) {
@@ -67,20 +71,19 @@ export class SqliteReader implements RecordReader {
     }
   }
 
-  /** Opens the file again if the path names another file now. */
-  async #open(): Promise<OpenFile> {
+  /** Opens the file again if the path names another file now, or if the connection cannot see what is written. */
+  #open(Database: typeof DatabaseSync): OpenFile {
     const identity = identityOf(this.#path);
-    if (this.#file !== undefined && this.#file.identity === identity) return this.#file;
+    if (this.#file?.isImmutable === false && this.#file.identity === identity) return this.#file;
     this.close();
-    const { DatabaseSync: Database } = await import("node:sqlite");
-    const db = openReadOnly(Database, this.#path);
+    const { db, isImmutable } = openReadOnly(Database, this.#path);
     try {
       const version = inTransaction(db, "BEGIN", () => versionOf(db, STORE_FORMAT));
       if (version < STORE_FORMAT.migrations.length)
         throw new StoreError(
-          `${this.#path} was written by an older version of docstokg: the next process of this version that uses it changes its format`,
+          `${this.#path} was written by an older version of docstokg; the first process of this version that shares it will migrate it`,
         );
-      this.#file = { db, records: new SqliteRecords(db), identity };
+      this.#file = { db, records: new SqliteRecords(db), identity, isImmutable };
       return this.#file;
     } catch (error) {
       db.close();

@@ -60,6 +60,10 @@ export const HTTP_SPECS = {
       ],
       host: ["text", "canonical host that it was sent to"],
       key: ["text", "the host, or the service whose limits it used"],
+      cooldown_key: [
+        "text?",
+        "the host, service or partition whose cooldowns hold it back, as in `breaker_cooldown_set`; absent in files of earlier versions",
+      ],
       role,
       resolver: ["text?", "resolver that made the call"],
       partition: ["text?", "hash of the partition of the call"],

@@ -19,21 +19,29 @@ class SqliteTelemetry implements TelemetryFile {
   }
 
   async runs(): Promise<readonly ListedRun[]> {
-    const all = eventTablesOf(this.#db)
-      .map(table => `SELECT run_id, ts FROM ${table}`)
-      .join(" UNION ALL ");
-    const rows = this.#db
-      .prepare(
-        `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events
-         FROM (${all}) GROUP BY run_id ORDER BY firstMs`,
-      )
-      .all();
-    return rows as unknown as ListedRun[];
+    try {
+      const tables = eventTablesOf(this.#db);
+      if (tables.length === 0) return [];
+      const all = tables.map(table => `SELECT run_id, ts FROM ${table}`).join(" UNION ALL ");
+      const rows = this.#db
+        .prepare(
+          `SELECT run_id AS runId, min(ts) AS firstMs, max(ts) AS lastMs, count(*) AS events
+           FROM (${all}) GROUP BY run_id ORDER BY firstMs`,
+        )
+        .all();
+      return rows as unknown as ListedRun[];
+    } catch (cause) {
+      throw unreadable(this.path, cause);
+    }
   }
 
-  events(runId: string): AsyncIterable<TelemetryEvent> {
+  async *events(runId: string): AsyncGenerator<TelemetryEvent> {
     this.skipped = new SkippedEventCounter();
-    return eventsOf(this.#db, runId, this.skipped);
+    try {
+      yield* eventsOf(this.#db, runId, this.skipped);
+    } catch (cause) {
+      throw unreadable(this.path, cause);
+    }
   }
 
   close(): void {
@@ -41,18 +49,26 @@ class SqliteTelemetry implements TelemetryFile {
   }
 }
 
-/** Opens the file read-only. Rejects with a ConfigError when it is not a telemetry database. */
+/**
+ * Opens the file read-only. Rejects with a ConfigError when it is not a telemetry database. Reading it rejects with a
+ * ConfigError when it is damaged.
+ */
 export async function openSqliteTelemetry(path: string): Promise<TelemetryFile> {
   const { DatabaseSync } = await import("node:sqlite");
   let db: DatabaseSync | undefined;
   try {
-    db = openReadOnly(DatabaseSync, path);
+    ({ db } = openReadOnly(DatabaseSync, path));
     const application = db.prepare("PRAGMA application_id").get()?.["application_id"];
     if (application !== TELEMETRY_FORMAT.applicationId) throw new Error("it was not written by docstokg telemetry");
     return new SqliteTelemetry(path, db);
   } catch (cause) {
     db?.close();
-    const message = `cannot read telemetry from this database: ${messageOf(cause)}`;
-    throw new ConfigError([{ where: path, path: "", message }], { cause });
+    throw unreadable(path, cause);
   }
+}
+
+/** The file belongs to another program, is damaged, or has values that no sink has written. */
+function unreadable(where: string, cause: unknown): ConfigError {
+  const message = `cannot read telemetry from this database: ${messageOf(cause)}`;
+  return new ConfigError([{ where, path: "", message }], { cause });
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { allOf, call, RUN, START_MS } from "../../../test/telemetry/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { rotatedName } from "../rotated-files.ts";
+import { sqliteSink } from "../sinks/sqlite-sink.ts";
 import { TELEMETRY_FORMAT } from "../sqlite-tables.ts";
 import { openTelemetryFile } from "./telemetry-file.ts";
 
@@ -27,6 +28,41 @@ test("a folder that has only rotated files is read, also before the next event i
     `${JSON.stringify(call(0, "a.example"))}\n`,
   );
   assert.equal((await (await openTelemetryFile(folder)).runs()).length, 1);
+});
+
+test("a database that is damaged, has values that no sink writes, or lacks its tables is an error that names it", async () => {
+  const path = join(temporaryFolder("telemetry"), "telemetry.db");
+  const sink = await sqliteSink(path);
+  for (let ms = 0; ms < 1000; ms += 1) sink.take(call(ms, "a.example"));
+  await sink.close?.();
+  const readAll = async () => {
+    const file = await openTelemetryFile(path);
+    try {
+      const [run] = await file.runs();
+      return run && (await allOf(file.events(run.runId))).length;
+    } finally {
+      file.close();
+    }
+  };
+  assert.equal(await readAll(), 1000);
+  const expected = { name: "ConfigError", message: /telemetry\.db: cannot read telemetry from this database: / };
+  const change = (sql: string) => {
+    const db = new DatabaseSync(path);
+    db.exec(sql);
+    db.close();
+  };
+  change("UPDATE http_events SET ts = 9223372036854775807 WHERE seq = 500");
+  await assert.rejects(readAll(), expected);
+  change(`UPDATE http_events SET ts = ${START_MS}, attempts = 9223372036854775807 WHERE seq = 500`);
+  await assert.rejects(readAll(), expected);
+  const bytes = readFileSync(path);
+  writeFileSync(path, bytes.fill(0xff, bytes.length / 2));
+  await assert.rejects(readAll(), expected);
+  const empty = join(temporaryFolder("telemetry"), "empty.db");
+  const db = new DatabaseSync(empty);
+  db.exec(`PRAGMA application_id = ${TELEMETRY_FORMAT.applicationId}; CREATE TABLE other (a)`);
+  db.close();
+  assert.deepEqual(await (await openTelemetryFile(empty)).runs(), []);
 });
 
 /** Events with the fields that version 0.1 wrote, and the tables that it wrote them to. */

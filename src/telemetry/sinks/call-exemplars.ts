@@ -1,7 +1,7 @@
 import type { TelemetryEvent } from "../events.ts";
 import type { OpenTelemetry } from "./load-opentelemetry.ts";
 
-/** Bounds the memory if the end of calls is not seen. The oldest call is forgotten first. */
+/** Bounds the memory if the last events of calls do not arrive. The oldest call is forgotten first. */
 const CALLS_MAX = 10_000;
 const SAMPLED = 1;
 

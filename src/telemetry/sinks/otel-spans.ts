@@ -53,7 +53,7 @@ export class OtelSpans implements Tracer {
     else if (event.event_type === "http_request") this.#endCall(event);
   }
 
-  /** Ends the spans of calls whose end will not be seen. */
+  /** Ends the spans of the calls that are running: the events of their end will not arrive. */
   close(): void {
     this.#isClosed = true;
     for (const { span, attempts, hasEnded } of this.#calls.values()) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -228,3 +228,29 @@ for (const replace of ["deleted", "replaced"] as const)
     ]);
     assert.equal(sink.dropped, 0);
   });
+
+test("a file that is emptied while it is written takes no event, and each one counts as dropped", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.db");
+  const sink = await sqliteSink(file);
+  sink.take(call(0, "a.example"));
+  await sink.flush?.();
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on("warning", onWarning);
+  writeFileSync(file, "");
+  sink.take(call(1, "b.example"));
+  await sink.flush?.();
+  sink.take(call(2, "c.example"));
+  await assert.rejects(async () => sink.close?.(), /was emptied while it was written/);
+  await nextTurn();
+  process.off("warning", onWarning);
+  assert.equal(sink.dropped, 2);
+  assert.deepEqual(warnings, [
+    `telemetry sink sqlite drops events: ${file} was emptied while it was written; delete it, and a new file is written`,
+  ]);
+  rmSync(file);
+  const next = await sqliteSink(file);
+  next.take(call(3, "d.example"));
+  await next.close?.();
+  assert.equal(next.dropped, 0);
+});

@@ -1,9 +1,10 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { redactedText } from "../../core/text/redaction.ts";
-import { identityOf, inTransaction, type OpenedDatabase } from "../../stores/sqlite/database-file.ts";
+import { inTransaction, type OpenedDatabase } from "../../stores/sqlite/database-file.ts";
 import { openWhenFree } from "../../stores/sqlite/open-database.ts";
 import { isBusy } from "../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../time/pause.ts";
@@ -84,8 +85,7 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
     // An empty transaction would fail too if another process writes.
     if (all.length === 0) return;
     const tables = this.#tables;
-    if (tables === undefined || tables.identity !== identityOf(this.#path))
-      throw new Error(`${this.#path} was deleted or moved`);
+    if (tables === undefined || !isPresent(this.#path, tables)) throw new Error(`${this.#path} was deleted or moved`);
     inTransaction(tables.db, "BEGIN IMMEDIATE", () => tables.insert(all));
     this.#notWritten = [];
   }
@@ -126,13 +126,25 @@ class SqliteWriter implements BatchWriter<TelemetryEvent> {
   async #presentTables(): Promise<EventTables> {
     const tables = this.#tables;
     if (tables === undefined) return this.open();
-    if (tables.identity === identityOf(this.#path)) return tables;
+    if (isPresent(this.#path, tables)) return tables;
     this.#tables = undefined;
     tables.db.close();
     if (!this.#hasWarned) warnOfLostFile(this.#path);
     this.#hasWarned = true;
     return this.open();
   }
+}
+
+/**
+ * False if the path leads to another file than the one that is open. Throws an error if that file was emptied: SQLite
+ * does not notice it, and would write to a file that nothing can read.
+ */
+function isPresent(path: string, { identity }: EventTables): boolean {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined || found.ino !== identity) return false;
+  if (found.size === 0n)
+    throw new Error(`${path} was emptied while it was written; delete it, and a new file is written`);
+  return true;
 }
 
 /** The tables of one open file. */

@@ -1,3 +1,4 @@
+import { commonName } from "../../policy/partition-name.ts";
 import { cooldownKey, type OpenReasonKind, REASONS } from "../breaker-openings.ts";
 import type { EventOf, TelemetryEvent } from "../events.ts";
 import type { CountedMetric, MetricLabels, MetricOf } from "../metrics.ts";
@@ -9,7 +10,7 @@ import type { RunSummary } from "./run-summary.ts";
 /** Bounds the memory; further hosts are counted together. */
 const HOSTS_MAX = 20_000;
 
-/** A cooldown whose first call afterwards has not ended yet, in epoch ms. */
+/** The last cooldown of an owner. It is kept until the first call after it has ended. Times are in epoch ms. */
 interface LastCooldown {
   /** When it was set, or last extended. */
   readonly sinceMs: number;
@@ -117,10 +118,9 @@ export class BreakerTally {
 
   #takeAttempt(event: EventOf<"http_attempt">): void {
     this.#hasAttempts = true;
-    const { host, key, partition, breaker_recorded: recorded, ts, elapsed_ms } = event;
+    const { breaker_recorded: recorded, ts, elapsed_ms } = event;
     if (recorded !== "success" && recorded !== "failure") return;
-    const owners = partition === undefined ? [host, key] : [host, key, `${host}#${partition}`];
-    this.#takeResult(owners, event, ts - elapsed_ms, recorded === "success");
+    this.#takeResult(cooldownOwners(event), event, ts - elapsed_ms, recorded === "success");
   }
 
   /** A request that was sent before a cooldown began is not the first call after it, however late its result comes. */
@@ -143,6 +143,18 @@ export class BreakerTally {
     if (hasSucceeded) this.#succeeded += 1;
     else this.#failed += 1;
   }
+}
+
+/** The names of the cooldowns that can hold back an attempt. */
+function cooldownOwners(event: EventOf<"http_attempt">): readonly string[] {
+  const { host, key, partition, resolver, cooldown_key } = event;
+  // Files of earlier versions do not name the owner; for most attempts it is one of these.
+  const owners =
+    cooldown_key === undefined
+      ? [key, ...(partition === undefined ? [] : [`${host}#${partition}`])]
+      : // An order of an operator holds for all partitions.
+        [cooldown_key, commonName(cooldown_key)];
+  return [host, ...owners, ...(resolver === undefined ? [] : [`resolver ${resolver}`])];
 }
 
 function deniedAt(refused: Map<string, Distribution>, host: string): Distribution {

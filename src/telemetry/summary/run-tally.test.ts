@@ -262,8 +262,23 @@ test("a request that was sent before a cooldown is not the first call after it, 
   assert.equal(after.breaker.afterOpen.succeeded, 1);
   const hash = "0123456789abcdef";
   const owners = ["service s", `${host}#${hash}`].map((owner, i) => cooldown(owner, 1000 + i, 2000));
-  const others = await summarize([...owners, ...ended(2600, 50, { key: "service s", partition: hash })], RUN);
+  const earlier = { key: "service s", cooldown_key: undefined, partition: hash };
+  const others = await summarize([...owners, ...ended(2600, 50, earlier)], RUN);
   assert.equal(others.breaker.afterOpen.succeeded, 1, "also of its service and its partition, as one call");
+});
+
+test("the first call after a cooldown is that of the owner of the cooldown, whatever limits the call uses", async () => {
+  const succeeded = async (owner: string, fields: object) => {
+    const events = [
+      at(0, "breaker_cooldown_set", { host: owner, until: START_MS + 1000, reason: "retry-after" }),
+      attempt(1500, "a.example", { elapsed_ms: 100, breaker_recorded: "success", ...fields }),
+    ];
+    return (await summarize(events, RUN)).breaker.afterOpen.succeeded;
+  };
+  assert.equal(await succeeded("service s", { key: "service s with API_KEY", cooldown_key: "service s" }), 1);
+  assert.equal(await succeeded("service s", { key: "a.example", cooldown_key: "service s#0123456789abcdef" }), 1);
+  assert.equal(await succeeded("resolver mirror", { resolver: "mirror" }), 1);
+  assert.equal(await succeeded("service other", { key: "service other", cooldown_key: "service s" }), 0);
 });
 
 test("a run without events has an empty summary, and dropped events are counted", async () => {

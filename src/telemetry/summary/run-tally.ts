@@ -17,8 +17,8 @@ const ROWS_PER_STEP = 250;
 const SUMMED = ["calls", "refreshes", "attempts", "connectFailures", "answers429", "answers503"] as const;
 
 /**
- * Summarizes the events of one run, which must come in the order of their times. The memory grows with the number of hosts
- * and not with the number of events; hosts beyond 20,000 share one row for each role, and waits are bounded by `Distribution`.
+ * Summarizes the events of one run, which must come in the order of their times. The memory does not grow with the number
+ * of events: a `Distribution` stores a bounded number of waits, and hosts beyond 20,000 share one row for each role.
  */
 export class RunTally {
   readonly #runId: string;
@@ -81,7 +81,10 @@ export class RunTally {
     }
   }
 
-  /** The summary in steps of about a millisecond, for a caller that must not block the event loop. */
+  /**
+   * The summary in short steps, for a caller that must not block the event loop. Most take about a millisecond; sorting
+   * 20,000 rows takes about ten.
+   */
   *summarySteps(): Generator<void, RunSummary, void> {
     const outcomes = noOutcomes();
     const sums = { calls: 0, refreshes: 0, attempts: 0, connectFailures: 0, answers429: 0, answers503: 0 };

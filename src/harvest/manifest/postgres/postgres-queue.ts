@@ -101,6 +101,17 @@ export class PostgresQueue implements ManifestQueue {
     return takenOfRows(rows);
   }
 
+  async endWaits(run: number, queues: readonly string[]): Promise<void> {
+    // Several workers do this at the same time. Each locks the works in the order of their ids.
+    await this.#connection.write(
+      `WITH held AS (SELECT id FROM works WHERE ${IS_WAITING} AND queue = ANY($2) AND not_before_ms > 0
+         AND message IS NOT NULL ORDER BY id FOR UPDATE)
+       UPDATE works SET not_before_ms = 0 FROM held WHERE works.id = held.id`,
+      [run, queues],
+    );
+    await this.#worker.announce();
+  }
+
   async putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined> {
     const { queue, notBeforeMs, progress = null, message = null, inherited } = putOff;
     const delayMs = notBeforeMs === 0 ? null : Math.ceil(notBeforeMs - this.nowMs());

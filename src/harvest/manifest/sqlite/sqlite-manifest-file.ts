@@ -188,7 +188,7 @@ export function openManifestFile(path: string, time: Time): Promise<DatabaseSync
 /** Opens an existing manifest for reading. Its user need not be able to write the file, unless its format is older. */
 export async function readManifestFile(path: string, time: Time): Promise<DatabaseSync> {
   const db = await openWhenUnlocked(path, time, Database => {
-    const opened = openReadOnly(Database, path);
+    const { db: opened } = openReadOnly(Database, path);
     try {
       const version = inTransaction(opened, "BEGIN", () => versionOf(opened, MANIFEST_FORMAT));
       if (version === MANIFEST_FORMAT.migrations.length) return configured(opened);

@@ -21,6 +21,7 @@ export class SqliteQueue implements ManifestQueue {
   readonly #waiting: StatementSync;
   readonly #take: StatementSync;
   readonly #takeLater: StatementSync;
+  readonly #endWaits: StatementSync;
   readonly #putOff: StatementSync;
   readonly #waitingIn: StatementSync;
   readonly #taken: StatementSync;
@@ -43,6 +44,10 @@ export class SqliteQueue implements ManifestQueue {
          SELECT id FROM works WHERE ${isWaiting}
            AND (not_before_ms > ?2 OR queue IN (SELECT value FROM json_each(?3))) LIMIT ?4)
        RETURNING ${TAKEN_COLUMNS}`,
+    );
+    this.#endWaits = db.prepare(
+      `UPDATE works SET not_before_ms = 0 WHERE ${isWaiting} AND queue IN (SELECT value FROM json_each(?2))
+         AND not_before_ms > 0 AND message IS NOT NULL`,
     );
     this.#putOff = db.prepare(
       `UPDATE works SET queue = ?, not_before_ms = ?, progress = ?, message = ?, taken_by = NULL
@@ -78,6 +83,10 @@ export class SqliteQueue implements ManifestQueue {
     limit: number,
   ): Promise<readonly TakenWork[]> {
     return takenOfRows(this.#takeLater.all(run, afterMs, JSON.stringify(queues), limit));
+  }
+
+  async endWaits(run: number, queues: readonly string[]): Promise<void> {
+    this.#endWaits.run(run, JSON.stringify(queues));
   }
 
   async putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined> {

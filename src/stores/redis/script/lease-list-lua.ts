@@ -39,7 +39,8 @@ local function expire_leases(b)
     local m = entry and member_of(b, entry.name)
     if m and m.entry == b.lease_head then
       local left_us = m.lease_us - b.now_us
-      -- The lease was renewed shortly after its entry was appended, so it has no newer one. It is checked when it ends.
+      -- The lease was renewed so soon after this entry was appended that it got no newer entry. It ends soon, so this
+      -- entry stays first until then.
       if left_us > 0 and left_us <= me.lease_us / ENTRY_PARTS then break end
       local is_kept = left_us > 0
       if not is_kept then
