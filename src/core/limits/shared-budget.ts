@@ -357,12 +357,14 @@ export class SharedBudget {
 
   /**
    * Until when free units are reserved for the processes whose turns come before: a moment after all of them could have
-   * theirs. A process that needs several units gets them only if no other one takes each as soon as it is free.
+   * theirs. A process that needs several units gets them only if no other one takes each as soon as it is free. It may be
+   * due later than they are free, so that several units are also reserved until the first process is due.
    */
   #reservedUntilUs(least: number, unitsBefore: number, nowUs: number): number {
     const limit = Math.min(...this.#windows.map(window => window.limit));
     const units = Math.max(least, Math.min(unitsBefore, limit));
-    return this.#log.earliestUs(this.#windows, this.#spacingUs, units, nowUs) + TURN_US;
+    const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, units, nowUs);
+    return (unitsBefore > 1 ? Math.max(freeUs, this.#turns.headDueUs) : freeUs) + TURN_US;
   }
 
   /** The units of one turn. */

@@ -220,14 +220,17 @@ BEGIN
   RETURN greatest(least_units, least(most_units, floor(lowest / (${TURNS_PER_WINDOW} * (others + 1)))));
 END $f$;
 
--- Until when free units are reserved for the turns before: a moment after all of them could have theirs.
+-- Until when free units are reserved for the turns before: a moment after all of them could have theirs; several units
+-- also until the first process is due.
 CREATE OR REPLACE FUNCTION reserved_until(b working_budget, least_units float8, ahead float8)
 RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
   lowest float8 := 'Infinity';
+  frees_us float8;
 BEGIN
   FOR i IN 1..cardinality(b.limits) LOOP lowest := least(lowest, b.limits[i]); END LOOP;
-  RETURN free_us(b, greatest(least_units, least(ahead, lowest))) + ${TURN_US};
+  frees_us := free_us(b, greatest(least_units, least(ahead, lowest)));
+  RETURN CASE WHEN ahead > 1 THEN greatest(frees_us, b.head_due_us) ELSE frees_us END + ${TURN_US};
 END $f$;
 
 -- Sets offer_units to the units that the process may lease for use now. Sets offer_usable_us to the time from which it may use

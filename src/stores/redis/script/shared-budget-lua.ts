@@ -52,11 +52,13 @@ local function free_units(b, others_us, ahead_us)
   return free
 end
 
--- Until when free units are reserved for the turns before: a moment after all of them could have theirs.
+-- Until when free units are reserved for the turns before: a moment after all of them could have theirs; several units
+-- also until the first process is due.
 local function reserved_until(b, least, ahead)
   local limit = math.huge
   for index = 1, #b.windows do limit = math.min(limit, b.windows[index].limit) end
-  return free_at(b, math.max(least, math.min(ahead, limit))) + TURN_US
+  local free_us = free_at(b, math.max(least, math.min(ahead, limit)))
+  return (ahead > 1 and math.max(free_us, b.head_due_us) or free_us) + TURN_US
 end
 
 -- Returns three values: the units that may be leased for use now; from when the least number of units may be used if they
