@@ -158,8 +158,9 @@ function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<st
     if (services.size === 0) continue;
     for (const place of now.namedPlaces()) {
       if (isExampleOfHosts(place, role, now)) continue;
-      const { host, path } = place;
-      services.get(keyOf(before.route(host, role, path).name, role))?.add(now.route(host, role, path).name);
+      const { host, path, sentKeys } = place;
+      const former = before.route(host, role, path, sentKeys).name;
+      services.get(keyOf(former, role))?.add(now.route(host, role, path, sentKeys).name);
     }
   }
   return services;

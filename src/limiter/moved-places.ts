@@ -45,7 +45,9 @@ export class MovedPlaces {
     // Requests that name a service with `per_host` themselves.
     const ofHost = (known.get(host) ?? [])
       .map(place => ({ ...place, service }))
-      .filter(place => before.serviceRoute(service, host, role, place.path)?.name === commonName(name));
+      .filter(
+        ({ path, sentKeys }) => before.serviceRoute(service, host, role, path, sentKeys)?.name === commonName(name),
+      );
     return [...places, ...ofHost];
   }
 
@@ -54,7 +56,7 @@ export class MovedPlaces {
     const places = [...before.namedPlaces(), ...this.#now.namedPlaces()];
     const byBudget = places.flatMap(place =>
       ROLES.filter(role => !isExampleOfHosts(place, role, this.#now)).map(role => {
-        const { name } = before.route(place.host, role, place.path);
+        const { name } = before.route(place.host, role, place.path, place.sentKeys);
         return { key: keyOf(name, role), place };
       }),
     );
