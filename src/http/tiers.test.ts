@@ -125,8 +125,8 @@ test("each hop of a redirect between https and http has the limits of what it se
   assert.deepEqual(
     hub.snapshot().keys.map(({ key, acquired }) => [key, acquired]),
     [
-      ["example.org", 1],
       [keyed, 2],
+      ["example.org", 1],
     ],
   );
   // The http hop of the second call is refused; its https hops would have had room.
@@ -142,18 +142,14 @@ test("a refusal of a call without the key names the limit without the key, and i
   assert.equal(refused.host, "example.org");
   assert.equal(refused.constraint.limit, "1/SECOND");
   assert.equal(refused.decidedBy?.value, "1/SECOND");
-  assert.deepEqual(
-    [...new Set(events.flatMap(event => ("key" in event ? [event.key] : [])))],
-    ["example.org"],
-  );
+  assert.deepEqual([...new Set(events.flatMap(event => ("key" in event ? [event.key] : [])))], ["example.org"]);
 });
 
 test("policyFor and explain of a URL show the limits of calls to it", async t => {
   const { hub } = await setUp(t);
-  const shown = ["http://example.org/", "https://example.org/", "https://example.org:8443/", "example.org"].map(target => [
-    hub.policyFor(target).rates,
-    hub.explain(target).find(({ field }) => field === "rates")?.value,
-  ]);
+  const shown = ["http://example.org/", "https://example.org/", "https://example.org:8443/", "example.org"].map(
+    target => [hub.policyFor(target).rates, hub.explain(target).find(({ field }) => field === "rates")?.value],
+  );
   assert.deepEqual(shown, [
     ["1/SECOND", "1/SECOND"],
     ["50/SECOND", "50/SECOND"],
@@ -170,7 +166,7 @@ const WAYS = {
     return agents.http;
   },
   "hub.install": (hub: Hub, t: TestContext) => {
-    t.after(hub.install({}));
+    t.after(hub.install({ maxWaitMs: 0 }));
     return undefined;
   },
 };

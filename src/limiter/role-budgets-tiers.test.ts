@@ -210,3 +210,66 @@ test("a call without a path uses the budget of its tier, also if another path of
   assert.equal(await nameAt("/open/x"), HOST);
   assert.equal(await nameAt(), `${HOST} with K1`);
 });
+
+const two = {
+  ratelimits: { hosts: { [HOST]: { ...untiered, with: { K1: { metadata: { rates: "9/MINUTE" } } } } } },
+  identities: keyed,
+};
+const none = { sentKeys: new Set<string>() };
+const withK1 = { sentKeys: new Set(["K1"]) };
+
+test("a request that carries no key has the limits without it, although its host gets one over https", async () => {
+  const gate = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(gate, none), 5);
+  assert.equal(burst(gate, withK1), 9);
+  assert.equal(burst(gate, {}), 0, "a request whose keys are not known is counted as one over https");
+});
+
+test("a reload keeps the counts of requests with and without the key apart, whatever keys it sends from now on", async () => {
+  const open = { ...two, ratelimits: { hosts: { [HOST]: { ...two.ratelimits.hosts[HOST], aimd: false } } } };
+  for (const now of [two, open]) {
+    const gate = new Gate(await limitsOf(two), new FakeTime());
+    assert.equal(burst(gate, none), 5);
+    gate.reload(await limitsOf(now));
+    assert.equal(burst(gate, none), 0);
+    assert.equal(burst(gate, withK1), 9);
+    gate.reload(await limitsOf(now));
+    assert.equal(burst(gate, none), 0);
+    assert.equal(burst(gate, withK1), 0);
+  }
+});
+
+test("a request that was identified before a reload removes its key has the limits of the key, with what was sent", async () => {
+  const gate = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(gate, withK1), 9);
+  gate.reload(await limitsOf({ ...two, env: {} }));
+  assert.equal(burst(gate, withK1), 0);
+  assert.equal(burst(gate, none), 0, "requests that had the key until now are counted without it");
+});
+
+test("a request with one of two keys has the limits of that key, also after a reload", async () => {
+  const both = {
+    ratelimits: {
+      hosts: {
+        [HOST]: {
+          ...untiered,
+          with: { K1: { metadata: { rates: "6/MINUTE" } }, K2: { metadata: { rates: "7/MINUTE" } } },
+        },
+      },
+    },
+    identities: { hosts: { [HOST]: { headers: { "x-key": "{K1}", "x-two": "{K2}" } } } },
+  };
+  const gate = new Gate(await limitsOf(both), new FakeTime());
+  assert.equal(burst(gate, withK1), 6);
+  gate.reload(await limitsOf({ ...both, ratelimits: { ...both.ratelimits, mode: "enforce" } }));
+  assert.equal(burst(gate, withK1), 0);
+  assert.equal(burst(gate, {}), 7);
+});
+
+test("requests without the key are counted in a total that a reload adds", async () => {
+  const gate = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(gate, none), 5);
+  const host = { ...two.ratelimits.hosts[HOST], metadata: { rates: "50/MINUTE", max_delay_ms: 0 } };
+  gate.reload(await limitsOf({ ...two, ratelimits: { hosts: { [HOST]: { ...host, total: { rates: "6/MINUTE" } } } } }));
+  assert.equal(burst(gate, none), 1);
+});

@@ -150,8 +150,7 @@ class PolicyLimits implements ConfiguredLimits {
   placesOf(nameOrPartition: string, role: Role): readonly RequestPlace[] {
     const name = commonName(nameOrPartition);
     const { service, host, path, tiers } = budgetUnitOf(name);
-    const placed =
-      host === undefined ? this.#placesOfService(service) : this.#placesOfHost(host, path, service);
+    const placed = host === undefined ? this.#placesOfService(service) : this.#placesOfHost(host, path, service);
     const isCounted = (place: RequestPlace) => this.#routeAt(place, role)?.name === name;
     const found = placed.filter(isCounted);
     if (found.length > 0) return found;
