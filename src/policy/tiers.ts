@@ -12,7 +12,9 @@ export class Tiers {
   readonly #document: unknown;
   readonly #identities: Identities | undefined;
   /** The names under `with`, by the path of their entry. */
-  readonly #names = new Map<string, readonly string[]>();
+  readonly #names = new Map<string, ReadonlySet<string>>();
+  /** The same for all entries of a scope. */
+  readonly #inScopes = new Map<string, readonly string[]>();
 
   constructor(document: { readonly services: object; readonly hosts: object }, identities: Identities | undefined) {
     this.#document = document;
@@ -66,7 +68,7 @@ export class Tiers {
 
   /** The tiers of a scope that are set in this entry. */
   ofEntry(place: ScopePlace, { tiers = [] }: LimitScope): readonly string[] {
-    const names = new Set(this.#namesAt(place));
+    const names = this.#namesAt(place);
     return tiers.filter(tier => names.has(tier));
   }
 
@@ -83,14 +85,20 @@ export class Tiers {
   /** The tiers that entries of the scope have, weakest first; none without identification. */
   namesIn(scope: LimitScope): readonly string[] {
     if (this.#identities === undefined) return [];
-    return [...new Set(scopePlaces(scope).flatMap(place => this.#namesAt(place)))];
+    const places = scopePlaces(scope);
+    const key = places.map(({ name }) => name).join("  ");
+    const known = this.#inScopes.get(key);
+    if (known !== undefined) return known;
+    const names = [...new Set(places.flatMap(place => [...this.#namesAt(place)]))];
+    this.#inScopes.set(key, names);
+    return names;
   }
 
-  #namesAt({ path }: ScopePlace): readonly string[] {
+  #namesAt({ path }: ScopePlace): ReadonlySet<string> {
     const key = path.join(" ");
     const known = this.#names.get(key);
     if (known !== undefined) return known;
-    const names = Object.keys(valueAt(this.#document, [...path, "with"]) ?? {});
+    const names = new Set(Object.keys(valueAt(this.#document, [...path, "with"]) ?? {}));
     this.#names.set(key, names);
     return names;
   }
