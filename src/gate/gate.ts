@@ -2,7 +2,6 @@ import type { Breakers, HeldOwner } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import { Permit } from "../breaker/permit.ts";
 import { type Constraint, decidedByText, explainRejection, HubClosedError, RejectedError } from "../errors.ts";
-import { freeUs } from "../limiter/budget.ts";
 import type { Charge } from "../limiter/charge.ts";
 import { type EntryRequest, leftOfBoundMs } from "../limiter/entry-request.ts";
 import type { Grant } from "../limiter/grant.ts";
@@ -94,8 +93,9 @@ export class Gate {
     if (breakers !== undefined && explain !== undefined)
       breakers.explain = (constraint, { role = "metadata", ...request }) =>
         decidedByText(explain(constraint, { ...request, role }, {}));
-    const peers =
-      (store ?? breakerStore) && new Peers({ store, breakerStore, breakers, time, random, awayPolicy }, wake);
+    const nextBeside = (roleBudget: RoleBudget) => queues.counted.nextBeside(roleBudget);
+    const peersOptions = { store, breakerStore, breakers, time, random, awayPolicy, nextBeside };
+    const peers = (store ?? breakerStore) && new Peers(peersOptions, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
     const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
@@ -267,7 +267,7 @@ export class Gate {
     }
     const readyUs =
       boundMs === Number.POSITIVE_INFINITY
-        ? freeUs(roleBudget, charge, nowUs)
+        ? roleBudget.freeUs(charge, nowUs)
         : this.#admission.earliestStartUs(roleBudget, charge, nowUs);
     // Only the store knows the shared capacity, so it is asked before refusing, even when maxWaitMs is 0.
     const mustAskStore = readyUs <= nowUs && this.#peers?.isReady(call, roleBudget, charge, nowUs) === false;
@@ -316,12 +316,12 @@ export class Gate {
    * @param key `host` of the refusal: a host or a service
    */
   retryMs(key: string, role: Role): number | undefined {
-    const unitLease = this.#roleBudgets.known(key, role)?.unitLease;
+    const roleBudget = this.#roleBudgets.known(key, role);
     const nowUs = this.#time.monotonicUs();
-    if (unitLease === undefined || unitLease.askUs <= nowUs || unitLease.notBeforeUs <= unitLease.askUs)
-      return undefined;
+    const askUs = roleBudget?.unitLease?.askUs ?? 0;
+    if (roleBudget === undefined || askUs <= nowUs || roleBudget.storeReadyUs(1) <= askUs) return undefined;
     // The timer of the lease must fire first.
-    return Math.ceil((unitLease.askUs - nowUs) / 1000) + RETRY_MARGIN_MS;
+    return Math.ceil((askUs - nowUs) / 1000) + RETRY_MARGIN_MS;
   }
 
   /** Sends nothing of this host and role for `ms` from now. Of two holds the later end counts. */

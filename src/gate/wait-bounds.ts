@@ -200,7 +200,7 @@ export class WaitBounds {
     }
     const { roleBudget, charge } = waiter;
     // The lease that the request waits for may have arrived for a request of another key.
-    if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.unpark(roleBudget);
+    if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.replied(roleBudget);
     queues.of(roleBudget, charge).hasten(roleBudget);
     serve();
   }

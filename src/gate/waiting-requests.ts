@@ -154,8 +154,8 @@ export class WaitingRequests {
   #applyPeerChange(change: PeerChange): void {
     const { queues, breakerQueue, emitter } = this.#deps;
     if (change.kind === "store" && this.#isClosed) return;
-    if (change.kind === "ready") queues.unpark(change.roleBudget);
-    else if (change.kind === "earlier") queues.paceChanged(change.roleBudget);
+    if (change.kind === "ready") queues.replied(change.roleBudget);
+    else if (change.kind === "earlier") queues.hasten(change.roleBudget);
     else if (change.kind === "unblocked") breakerQueue?.unblock(change.blocker);
     else if (change.kind === "overruled") emitter.overruled(change.roleBudget);
     else if (change.away !== undefined) this.#outageLimits.storeAway(change.away, change.shares);
@@ -206,6 +206,11 @@ export class WaitingRequests {
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
       if (this.#bounds.refuseOverdue(waiter, nowUs)) continue;
       const scheduler = queues.of(waiter.roleBudget, waiter.charge);
+      const full = peers?.requestedOut(waiter, nowUs);
+      if (full !== undefined) {
+        scheduler.parkAt(full, waiter);
+        continue;
+      }
       const queue = scheduler.queueOf(waiter.roleBudget);
       if (queue !== undefined && peers?.ensureReady(waiter, queue, nowUs) === false) {
         if (waiter.roleBudget.exceedsShare(waiter.charge)) this.#outageLimits.awaitFullLimits();

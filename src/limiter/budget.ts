@@ -32,6 +32,13 @@ export class Budget {
   sharedUse: SharedUse | undefined = undefined;
   /** When the store last granted units of this budget, or said that it has none free. */
   sharedContactUs = Number.NEGATIVE_INFINITY;
+  /** The store has fewer than `fullForUnits` units of this budget before this instant; 0 if that is not known. */
+  fullUntilUs = 0;
+  fullForUnits = 1;
+  /** Role budgets below it with queued requests. */
+  waitingBelow = 0;
+  /** Units that this process has requested from the store, which has not replied yet. */
+  requestedUnits = 0;
   /** Learned pace of this server. Undefined until something was learned. */
   pace: Pace | undefined = undefined;
 
@@ -66,6 +73,8 @@ export class Budget {
     // The reply of the store has a number for each window, so it does not fit other windows.
     if (this.sharedUse !== undefined && !hasSameLengths(this.policy, policy)) this.sharedUse = undefined;
     this.policy = policy;
+    // The store had no units under the former limits. That says nothing about the new ones.
+    this.fullUntilUs = 0;
     this.pace?.reload(policy, aimd);
     this.log.replaceWindows(old, this.windows);
     this.costLogs = reloadedCostLogs(this.costLogs, policy.costs, this.keepsUnlimitedCosts);
@@ -99,12 +108,6 @@ export class Budget {
   /** As `earliestUs`, but NEEDS_SLOT while every slot is taken. */
   readyUs(charge: Charge, nowUs: number): number {
     return this.hasSlot ? this.earliestUs(charge, nowUs) : NEEDS_SLOT;
-  }
-
-  /** Whether this budget and those above it admit the request now. */
-  hasCapacity(charge: Charge, nowUs: number): boolean {
-    for (let at: Budget | undefined = this; at; at = at.above) if (at.readyUs(charge, nowUs) > nowUs) return false;
-    return true;
   }
 
   /** The request is granted and not yet written: it counts as written now. */
@@ -230,9 +233,15 @@ export class Budget {
     return bindingLimit(this, charge, new BudgetTimes(this, nowUs));
   }
 
-  /** When the store may have the units; 0 if they are leased, or if no store is asked. */
-  leaseUs(_units: number): number {
-    return 0;
+  /** When the store may have the units, as far as it has said; 0 if no store is asked. */
+  leaseUs(units: number): number {
+    return units < this.fullForUnits ? 0 : this.fullUntilUs;
+  }
+
+  /** Whether all units that may be free are requested from the store: its reply decides about more. */
+  isRequestedOut(units: number, nowUs: number): boolean {
+    if (this.requestedUnits === 0 || this.windows.length === 0) return false;
+    return this.spacingUs > 0 || this.log.earliestUs(this.windows, 0, this.requestedUnits + units, nowUs) > nowUs;
   }
 
   slotConstraint(key: "max_concurrent" | "max_inflight"): Constraint {
@@ -281,13 +290,6 @@ function hasSameLengths(a: BudgetPolicy, b: BudgetPolicy): boolean {
 /** The constraint of a request that the shared store delays. */
 export function storeAwayConstraint(owner: string): Constraint {
   return { kind: "store", owner, limit: "when_store_away" };
-}
-
-/** When every budget that applies has capacity for the request. Waiting requests are ignored. */
-export function freeUs(budget: Budget, charge: Charge, nowUs: number): number {
-  let us = nowUs;
-  for (let at: Budget | undefined = budget; at; at = at.above) us = Math.max(us, at.earliestUs(charge, nowUs));
-  return us;
 }
 
 /** The totals that requests of a budget are charged to as well, the lowest first. */

@@ -3,7 +3,7 @@
  * and `why`. Slots of the request's own budgets are ignored: the time of a release is unknown.
  */
 import type { Constraint } from "../errors.ts";
-import { type Budget, freeUs } from "./budget.ts";
+import type { Budget } from "./budget.ts";
 import type { Charge } from "./charge.ts";
 import type { EstimatedStart } from "./queue-estimate.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -47,7 +47,7 @@ export function estimatesOf(
 }
 
 function idleEstimate(root: Budget, roleBudget: RoleBudget, charge: Charge, nowUs: number): WaitEstimate {
-  const readyUs = freeUs(roleBudget, charge, nowUs);
+  const readyUs = roleBudget.freeUs(charge, nowUs);
   return { readyUs, constraint: constraintOf(root, roleBudget, charge, nowUs) };
 }
 
@@ -70,7 +70,7 @@ function constraintOf(root: Budget, roleBudget: RoleBudget, charge: Charge, nowU
   let widest: Budget = roleBudget;
   for (let at = roleBudget.above; at; at = at.above) {
     widest = at;
-    const atUs = at.earliestUs(charge, nowUs);
+    const atUs = roleBudget.freeAtUs(at, charge, nowUs);
     if (atUs <= bindingUs) continue;
     binding = at;
     bindingUs = atUs;

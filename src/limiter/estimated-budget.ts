@@ -4,6 +4,7 @@ import type { Budget } from "./budget.ts";
 import type { Charge } from "./charge.ts";
 import type { CostLog } from "./cost-log.ts";
 import { EstimatedLog } from "./estimated-log.ts";
+import { RoleBudget } from "./role-budget.ts";
 
 /** A budget, and the requests that the estimate has charged to it. */
 export class EstimatedBudget implements LimitTimes {
@@ -27,16 +28,22 @@ export class EstimatedBudget implements LimitTimes {
     for (const [cost, log] of this.#costs) log.charge(costs?.get(cost.unit) ?? 0, atUs);
   }
 
+  /** Whether the units of the request are leased. */
+  holdsUnits(units: number): boolean {
+    return this.#budget instanceof RoleBudget && this.#budget.holdsUnits(this.#log.charged + units);
+  }
+
   get hasPending(): boolean {
     return this.#budget.hasPending;
   }
 
-  readyUs(charge: Charge): number {
+  /** `isLeased`: the request needs nothing of the store in the budgets above its own. */
+  readyUs(charge: Charge, isLeased = false): number {
     const { units, costs } = charge;
     const { holdUntilUs, spacingUs } = this.#budget;
     if (!this.hasSlot) return Number.POSITIVE_INFINITY;
     if (units === 0 || this.#budget.exceedsOwnShare(charge)) return holdUntilUs;
-    let readyUs = Math.max(holdUntilUs, this.leaseUs(units), this.#log.readyUs(units));
+    let readyUs = Math.max(holdUntilUs, isLeased ? 0 : this.leaseUs(units), this.#log.readyUs(units));
     if (spacingUs > 0) readyUs = Math.max(readyUs, this.spacedUs(units));
     for (const [cost, log] of this.#costs) {
       const amount = costs?.get(cost.unit) ?? 0;

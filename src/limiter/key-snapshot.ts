@@ -1,7 +1,7 @@
 import type { Window } from "../core/limits/window-log.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
-import { type Budget, freeUs } from "./budget.ts";
+import type { Budget } from "./budget.ts";
 import type { WaitEstimate } from "./estimate.ts";
 import { isLooserThanBase } from "./ordered-policies.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -138,7 +138,7 @@ export function keySnapshotOf(
     inFlight,
     maxConcurrent: policy.maxConcurrent,
     waiting: roleBudget.waiting + blocked,
-    nextFreeMs: Math.ceil((freeUs(roleBudget, roleBudget.usualCharge, nowUs) - nowUs) / 1000),
+    nextFreeMs: Math.ceil((roleBudget.freeUs(roleBudget.usualCharge, nowUs) - nowUs) / 1000),
     estimatedWaitMs: Math.ceil(((estimate?.readyUs ?? nowUs) - nowUs) / 1000),
     constraint: estimate?.constraint,
     hold,

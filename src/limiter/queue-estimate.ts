@@ -39,11 +39,15 @@ export class QueueEstimate {
   readonly madeUs: number;
   /** The shortest time between the start of a decided request and the end of its bound. */
   slackUs = Number.POSITIVE_INFINITY;
+  /** Whether the bound of a decided request is over, although the rates do not make it late: it can wait no longer. */
+  hasDue = false;
   /** The instant up to which the estimate has run. */
   #atUs: number;
   /** Requests with a bound that are not decided yet. */
   #undecidedBounded = 0;
   #queueCount = 0;
+  /** It was made for requests that are only supposed, or that may be late: it judges none. */
+  #isQuestion = false;
   /** When the budget that blocked the last search has capacity, and for which charge. */
   #blockedUntilUs = 0;
   #blockedCharge: Charge = NO_CHARGE;
@@ -103,6 +107,7 @@ export class QueueEstimate {
    * call this only once.
    */
   startOf(roleBudget: RoleBudget, charge: Charge): EstimatedStart {
+    this.#isQuestion = true;
     const entry = entryOf(charge, Number.POSITIVE_INFINITY, undefined, this.#atUs);
     const node = this.#join(roleBudget, entry);
     return this.#startOfEntry(node, entry);
@@ -113,6 +118,7 @@ export class QueueEstimate {
    * which they take no capacity and no turn. If several budgets above a role budget lack capacity, the start is a lower bound.
    */
   startsOf(roleBudgets: readonly RoleBudget[]): [RoleBudget, EstimatedStart][] {
+    this.#isQuestion = true;
     const probes = roleBudgets.map(roleBudget => {
       const entry = entryOf(roleBudget.usualCharge, Number.POSITIVE_INFINITY, undefined, this.#atUs);
       entry.isAsked = true;
@@ -135,7 +141,7 @@ export class QueueEstimate {
     let startUs = Math.max(this.#atUs, nowUs);
     let constraint = node.delayedBy(nowUs);
     for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(charge) ?? 0;
+      const readyUs = readyAtUs(at, node, charge);
       if (readyUs <= startUs) continue;
       startUs = readyUs;
       constraint = at.budget?.constraint(charge);
@@ -145,6 +151,7 @@ export class QueueEstimate {
 
   /** When a queued request starts, if no bound and no missing slot of its own budgets keeps it from starting. */
   startOfQueued(waiter: Waiter): EstimatedStart {
+    this.#isQuestion = true;
     const node = this.#nodeOf(waiter.roleBudget);
     const entry = node.queue.find(queued => queued.waiter === waiter);
     if (entry === undefined) return { startUs: Number.POSITIVE_INFINITY, constraint: undefined };
@@ -165,10 +172,12 @@ export class QueueEstimate {
     if (node.queue !== undefined) this.#queueCount += 1;
     for (const waiter of node.queue?.all() ?? [])
       if (!this.#refused.has(waiter)) this.#push(copy, this.#entryOf(waiter));
-    // Children that are ready have a turn, in their order; the others wait for their own budgets.
+    // Children that are ready have a turn, in their order, after those for which the store is asked; the others wait for
+    // their own budgets.
+    for (const child of node.below) if (child.isAsking) copy.children.add(this.#copy(child, copy));
     for (const child of node.children) copy.children.add(this.#copy(child, copy));
-    for (const child of node.below) if (!node.children.has(child)) this.#copy(child, copy);
-    if (node.parkedFor === undefined) {
+    for (const child of node.below) if (!child.isAsking && !node.children.has(child)) this.#copy(child, copy);
+    if (node.parkedFor === undefined || node.isAsking) {
       if (copy.isReady) above.children.add(copy);
       return copy;
     }
@@ -263,7 +272,7 @@ export class QueueEstimate {
       const blocking = this.#blocking(node, charge);
       if (entry.isProbe && blocking !== node) {
         const last = this.#lastReady(node, charge);
-        const lastUs = last.budget?.readyUs(charge) ?? 0;
+        const lastUs = readyAtUs(last, node, charge);
         const limit = lastUs > this.#atUs ? last.budget?.constraint(charge) : undefined;
         this.#decide(node, entry, Math.max(this.#atUs, lastUs), limit);
         continue;
@@ -294,14 +303,14 @@ export class QueueEstimate {
   #isDue(node: EstimatedNode, { charge, latestUs, waiter }: EstimatedEntry): boolean {
     if (waiter === undefined || this.#atUs > this.madeUs) return false;
     for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above)
-      if ((at.budget?.readyUs(charge) ?? 0) > latestUs) return false;
+      if (readyAtUs(at, node, charge) > latestUs) return false;
     return true;
   }
 
   /** The lowest node whose budget does not admit the units now; `#blockedUntilUs` is then its time. */
   #blocking(node: EstimatedNode, charge: Charge): EstimatedNode | undefined {
     for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(charge) ?? 0;
+      const readyUs = readyAtUs(at, node, charge);
       if (readyUs <= this.#atUs) continue;
       this.#blockedUntilUs = readyUs;
       return at;
@@ -314,7 +323,7 @@ export class QueueEstimate {
     let last = node;
     let lastUs = 0;
     for (let at: EstimatedNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(charge) ?? 0;
+      const readyUs = readyAtUs(at, node, charge);
       if (readyUs <= lastUs) continue;
       last = at;
       lastUs = readyUs;
@@ -331,9 +340,12 @@ export class QueueEstimate {
     if (latestUs < Number.POSITIVE_INFINITY) this.#undecidedBounded -= 1;
     if (startUs <= latestUs) this.slackUs = Math.min(this.slackUs, latestUs - startUs);
     const isLate = startUs > latestUs && !this.#isDue(node, entry);
-    if (!isLate) node.lateGroup = undefined;
+    if (!isLate) {
+      node.lateGroup = undefined;
+      this.hasDue ||= startUs > latestUs;
+    }
     if (waiter === undefined) return;
-    waiter.estimatedUs = startUs;
+    if (!this.#isQuestion) waiter.estimatedUs = startUs;
     if (!isLate) return;
     if (node.lateGroup === undefined || !isSameCharge(node.lateGroup.charge, charge)) node.lateGroup = { charge };
     const constraint = blockedBy ?? node.delayedBy(entry.joinedUs);
@@ -373,6 +385,12 @@ export class QueueEstimate {
   #enqueue(node: EstimatedNode): void {
     for (let at = node; at.above !== undefined && !at.isParked; at = at.above) at.above.children.add(at);
   }
+}
+
+/** When the budget of `at` admits a request of the queue of `node`, which is `at` or below it. */
+function readyAtUs(at: EstimatedNode, node: EstimatedNode, charge: Charge): number {
+  const isLeased = at !== node && node.budget?.holdsUnits(charge.units) === true;
+  return at.budget?.readyUs(charge, isLeased) ?? 0;
 }
 
 function startOfEntry(node: EstimatedNode, { startUs, constraint, joinedUs }: EstimatedEntry): EstimatedStart {

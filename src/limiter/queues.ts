@@ -13,6 +13,7 @@ import type { Waiter } from "./waiter.ts";
  */
 export class Queues {
   readonly #root: Budget;
+  readonly #time: Time;
   readonly counted: Scheduler;
   readonly #uncounted: Scheduler;
   /** Requests that wait until the full limits apply again. */
@@ -24,6 +25,7 @@ export class Queues {
   /** `wake` is called when time has passed that a request waited for: `next` may name it now. */
   constructor(root: Budget, time: Time, wake: () => void) {
     this.#root = root;
+    this.#time = time;
     this.counted = new Scheduler(root, time, wake);
     this.#uncounted = new Scheduler(root, time, wake);
     this.#aboveShare = new Scheduler(root, time, wake);
@@ -57,11 +59,22 @@ export class Queues {
   }
 
   /**
-   * The store has replied: it may have given what parked requests of this role budget lack, or has said when it can.
+   * The store has replied: it may have given what parked requests of this role budget lack, or has said when it can. The
+   * budgets above may be parked until that reply.
    */
-  unpark(roleBudget: RoleBudget): void {
-    this.#slotFreed(roleBudget);
-    this.changed(roleBudget);
+  replied(roleBudget: RoleBudget): void {
+    const nowUs = this.#time.monotonicUs();
+    for (let at: Budget | undefined = roleBudget; at; at = at.above) this.#slotFreed(at);
+    if (roleBudget.holdsUnits(1)) this.counted.giveTurn(roleBudget);
+    for (const scheduler of this.#all) if (scheduler.waiting > 0) scheduler.estimates.replied(roleBudget, nowUs);
+  }
+
+  /** The store may have units of this role budget before the time that it has announced. */
+  hasten(roleBudget: RoleBudget): void {
+    for (const scheduler of this.#all) {
+      scheduler.hasten(roleBudget);
+      scheduler.estimates.drop(roleBudget);
+    }
   }
 
   /** The windows or the hold of this role budget have changed. */

@@ -2,7 +2,7 @@ import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
-import { Budget, budgetsAbove, storeAwayConstraint } from "./budget.ts";
+import { Budget, budgetsAbove, NEEDS_SLOT, storeAwayConstraint } from "./budget.ts";
 import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
@@ -10,6 +10,9 @@ import { FirstWindows, shortestWindow } from "./first-windows.ts";
 import type { LearnedLimits } from "./learned-limits.ts";
 import type { FormerBudget } from "./sent-history.ts";
 import type { UnitLease } from "./unit-lease.ts";
+
+/** As processes do, a role budget takes its part of a window in this many turns. */
+const TURNS_PER_WINDOW = 4;
 
 /** Whether requests wait because the shared store does not answer; the same object for all budgets of a process. */
 export interface StoreState {
@@ -68,6 +71,64 @@ export class RoleBudget extends Budget {
   override earliestUs(charge: Charge, nowUs: number): number {
     const ownUs = super.earliestUs(charge, nowUs);
     return this.unitLease === undefined ? ownUs : Math.max(ownUs, this.unitLease.readyUs(charge.units));
+  }
+
+  /**
+   * When a budget on the path of the request admits it: this one, or one above it. Also waits until the store may have
+   * units there, unless they are leased.
+   */
+  readyAtUs(at: Budget, charge: Charge, nowUs: number): number {
+    return at.hasSlot ? this.freeAtUs(at, charge, nowUs) : NEEDS_SLOT;
+  }
+
+  /** Whether the units are leased, or are not needed. */
+  holdsUnits(units: number): boolean {
+    return units === 0 || (this.unitLease?.unusedUnits ?? 0) >= units;
+  }
+
+  /** Whether this budget and those above it admit the request now. */
+  hasCapacity(charge: Charge, nowUs: number): boolean {
+    for (let at: Budget | undefined = this; at; at = at.above)
+      if (this.readyAtUs(at, charge, nowUs) > nowUs) return false;
+    return true;
+  }
+
+  /** When the rates of every budget that applies admit the request. Waiting requests and slots are ignored. */
+  freeUs(charge: Charge, nowUs: number): number {
+    let us = nowUs;
+    for (let at: Budget | undefined = this; at; at = at.above) us = Math.max(us, this.freeAtUs(at, charge, nowUs));
+    return us;
+  }
+
+  /** As `readyAtUs`, without slots. */
+  freeAtUs(at: Budget, charge: Charge, nowUs: number): number {
+    const freeUs = at.earliestUs(charge, nowUs);
+    return at === this || this.holdsUnits(charge.units) ? freeUs : Math.max(freeUs, at.leaseUs(charge.units));
+  }
+
+  /** When the store may have the units in every budget that applies; 0 if that is not known, or if they are leased. */
+  storeReadyUs(units: number): number {
+    let readyUs = this.leaseUs(units);
+    if (!this.holdsUnits(units)) for (const at of budgetsAbove(this)) readyUs = Math.max(readyUs, at.leaseUs(units));
+    return readyUs;
+  }
+
+  /**
+   * The most units that it leases in one turn. Of each limit that it shares with other role budgets it takes an equal part,
+   * in several turns.
+   */
+  get turnUnits(): number {
+    let units = Number.POSITIVE_INFINITY;
+    for (const { windows, waitingBelow } of budgetsAbove(this))
+      if (waitingBelow > 1)
+        for (const { limit } of windows) units = Math.min(units, Math.floor(limit / (TURNS_PER_WINDOW * waitingBelow)));
+    return Math.max(1, units);
+  }
+
+  /** The store may have units before the time that it has announced. */
+  storeMayHaveUnits(): void {
+    if (this.unitLease !== undefined) this.unitLease.notBeforeUs = 0;
+    for (const at of budgetsAbove(this)) at.fullUntilUs = 0;
   }
 
   /** Whether its own limits admit the request now, if its units are leased. */

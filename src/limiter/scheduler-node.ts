@@ -1,6 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Timer } from "../time/time.ts";
 import type { Budget } from "./budget.ts";
+import { ChildTurns } from "./child-turns.ts";
 import type { QueueEstimate } from "./queue-estimate.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { WaitQueue } from "./wait-queue.ts";
@@ -24,14 +25,16 @@ export class SchedulerNode {
   readonly above: SchedulerNode | undefined;
   /** Only for role budgets. */
   readonly queue: WaitQueue | undefined;
-  /** Children that may have a ready request, in the order of their turns. */
-  readonly children = new Set<SchedulerNode>();
+  /** Children that may have a ready request. */
+  readonly children = new ChildTurns<SchedulerNode>();
   /** All children, also those that wait for their own budgets. */
   readonly below = new Set<SchedulerNode>();
   /** Requests that wait at or below this node. */
   waiting = 0;
   /** Turns that this node skips, because the weight of its last request was more than 1. */
   skippedTurns = 0;
+  /** It had the turn when the store was asked, and gets it again after the reply. */
+  keepsTurn = false;
   /** What the budget of this node waits for; the node is not served until then. */
   parkedFor: "slot" | "time" | undefined = undefined;
   /** The request that had the turn when it was parked. */
@@ -47,6 +50,8 @@ export class SchedulerNode {
   estimate: QueueEstimate | undefined = undefined;
   /** Of a node below the root: how much later than estimated its requests may start and still keep their bounds. */
   slackUs = Number.POSITIVE_INFINITY;
+  /** As `QueueEstimate.hasDue`, at the last judgement. */
+  hasDue = false;
   /** Fires when the slack is used up. */
   judging: Timer | undefined = undefined;
   timer: Timer | undefined = undefined;
@@ -91,6 +96,11 @@ export class SchedulerNode {
   slotWaitUs(nowUs: number): number {
     const now = this.parkedFor === "slot" ? nowUs - this.#slotlessSinceUs : 0;
     return this.#slotlessUs + now + (this.above?.slotWaitUs(nowUs) ?? 0);
+  }
+
+  /** It had the turn, and waits for a reply of the store only. */
+  get isAsking(): boolean {
+    return this.keepsTurn && this.parkedFor === "slot" && this.budget?.hasSlot !== false;
   }
 
   /** A request at or below this node may be ready. */

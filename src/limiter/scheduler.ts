@@ -1,6 +1,6 @@
 import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
-import { type Budget, NEEDS_SLOT } from "./budget.ts";
+import { type Budget, budgetsAbove, NEEDS_SLOT } from "./budget.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode, topOf } from "./scheduler-node.ts";
 import { StartEstimates } from "./start-estimates.ts";
@@ -12,8 +12,7 @@ type SearchOutcome = "ready" | "idle" | SchedulerNode;
 
 /**
  * Decides which queued request is next: first in, first out within a role budget, round robin between the role budgets
- * of a shared budget and between the hosts under the global ceiling (law L3). With a shared store, the turns at a shared
- * budget are those in which units are leased (`SiblingTurns`). It grants nothing itself: `next` names the
+ * of a shared budget and between the hosts under the global ceiling (law L3). It grants nothing itself: `next` names the
  * request that has the turn, and the caller answers with `take` or `park`. There is no polling: a node that waits for time
  * arms one timer, which calls `wake`; a node that waits for a slot is unparked by its release. After each the caller
  * asks again (law L2).
@@ -108,9 +107,9 @@ export class Scheduler {
       const { timer, budget, waiting } = node;
       timer?.cancel();
       this.estimates.forget(node);
+      this.#remove(node);
       if (budget instanceof RoleBudget) budget.waiting -= waiting;
     }
-    this.#nodes.clear();
     this.#root.children.clear();
     this.#root.below.clear();
     this.#root.waiting = 0;
@@ -122,6 +121,14 @@ export class Scheduler {
   hasten(roleBudget: RoleBudget): void {
     for (let at = this.#nodes.get(roleBudget); at !== undefined; at = at.above)
       if (at.parkedFor === "time") this.#unpark(at);
+  }
+
+  /** The store has leased units to the role budget. It gets the turn, so that it does not hold them while others wait. */
+  giveTurn(roleBudget: RoleBudget): void {
+    for (let at = this.#nodes.get(roleBudget); at?.above?.budget !== undefined; at = at.above) {
+      if (at.isReady) at.above.children.moveToFront(at);
+      if (at.above.parkedFor === "time") this.#unpark(at.above);
+    }
   }
 
   /** A slot of this budget is free. */
@@ -149,27 +156,39 @@ export class Scheduler {
     return this.#root.isReady && this.#search(this.#root, nowUs) === "ready" ? this.#ready : undefined;
   }
 
+  /** The request that has the turn at the widest budget that this role budget shares, as soon as the budgets admit it. */
+  nextBeside(roleBudget: RoleBudget): Waiter | undefined {
+    const widest = budgetsAbove(roleBudget).at(-1);
+    let node = widest && this.#nodes.get(widest);
+    while (node !== undefined && node.queue === undefined) [node] = node.children;
+    return node?.queue?.first;
+  }
+
   /** Takes the request that has the turn out of its queue, and passes the turn on. */
   take(waiter: Waiter, nowUs: number): void {
     const { roleBudget, estimatedUs } = waiter;
     const node = this.#nodeOf(roleBudget);
-    if (estimatedUs > 0) this.estimates.delayed(roleBudget, nowUs - estimatedUs);
+    if (estimatedUs !== undefined) this.estimates.delayed(roleBudget, nowUs - estimatedUs);
     waiter.leftQueue(nowUs);
     node.queue?.serve();
     this.#count(node, -1);
     if (this.#hasOvertaken(node)) this.estimates.changed(roleBudget);
+    // With a shared store, a turn lasts as long as the units that were leased in it.
+    if (node.isReady && waiter.units > 0 && roleBudget.holdsUnits(waiter.units + 1)) return;
     for (let at = node; at.above !== undefined; at = at.above) {
-      if (at.isReady) moveToEnd(at.above.children, at);
+      at.keepsTurn = false;
+      if (at.isReady) at.above.children.moveToEnd(at);
       else at.above.children.delete(at);
     }
   }
 
   /** The request that was taken was granted. A heavy one costs its nodes turns at the budgets that they share. */
   granted({ roleBudget, units }: Waiter): void {
+    const skippedTurns = units === 0 || roleBudget.holdsUnits(1) ? 0 : units - 1;
     let key: Budget | string = roleBudget;
     for (let above = keyAbove(key); above !== undefined; above = keyAbove(key)) {
       const node = this.#nodes.get(key);
-      if (node !== undefined) node.skippedTurns = Math.max(0, units - 1);
+      if (node !== undefined) node.skippedTurns = skippedTurns;
       key = above;
     }
     this.estimates.granted(roleBudget);
@@ -182,6 +201,14 @@ export class Scheduler {
   park(waiter: Waiter, limit: Constraint | undefined): void {
     const node = this.#nodeOf(waiter.roleBudget);
     node.parkForSlot(waiter, this.#time.monotonicUs(), limit);
+    node.above?.children.delete(node);
+    for (let at: SchedulerNode | undefined = node; at?.above?.budget !== undefined; at = at.above) at.keepsTurn = true;
+  }
+
+  /** All units that this budget may have are requested from the store: the next reply unparks it. */
+  parkAt(budget: Budget, waiter: Waiter): void {
+    const node = this.#nodeOf(budget);
+    node.parkForSlot(waiter, this.#time.monotonicUs(), undefined);
     node.above?.children.delete(node);
   }
 
@@ -201,13 +228,14 @@ export class Scheduler {
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
         child.skippedTurns -= 1;
-        moveToEnd(node.children, child);
+        node.children.moveToEnd(child);
         continue;
       }
       const outcome = this.#search(child, nowUs);
       if (outcome === "idle" || outcome === child) {
         // The child waits for its own budget; `#unpark` or `join` adds it again.
         node.children.delete(child);
+        if (outcome === child) this.#leaveTurn(child, nowUs);
         continue;
       }
       // The child keeps the turn until the budget that blocks has enough units: no other child goes first meanwhile.
@@ -218,11 +246,17 @@ export class Scheduler {
     return "idle";
   }
 
+  /** The child waits for its own budget: it loses its turn, unless only the store delays it. */
+  #leaveTurn(child: SchedulerNode, nowUs: number): void {
+    const charge = child.queue?.first?.charge;
+    child.keepsTurn = charge !== undefined && child.budget instanceof RoleBudget && child.budget.admits(charge, nowUs);
+  }
+
   #searchQueue(node: SchedulerNode, queue: WaitQueue, nowUs: number): SearchOutcome {
     const waiter = queue.first;
     if (waiter === undefined) return "idle";
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
-      const readyUs = at.budget?.readyUs(waiter.charge, nowUs) ?? 0;
+      const readyUs = at.budget === undefined ? 0 : waiter.roleBudget.readyAtUs(at.budget, waiter.charge, nowUs);
       if (readyUs <= nowUs) continue;
       this.#untilUs = readyUs;
       this.#blocked = waiter;
@@ -279,7 +313,8 @@ export class Scheduler {
 
   /** Gives a node a turn at its parent, and so on upward, up to the first node that waits for its own budget. */
   #enqueue(node: SchedulerNode): void {
-    for (let at = node; at.above !== undefined && at.parkedFor === undefined; at = at.above) at.above.children.add(at);
+    for (let at = node; at.above !== undefined && at.parkedFor === undefined; at = at.above)
+      at.above.children.add(at, at.keepsTurn);
   }
 
   #nodeOf(key: Budget | string): SchedulerNode {
@@ -290,7 +325,13 @@ export class Scheduler {
     const node = new SchedulerNode(key, above);
     above.below.add(node);
     this.#nodes.set(key, node);
+    if (key instanceof RoleBudget) for (const at of budgetsAbove(key)) at.waitingBelow += 1;
     return node;
+  }
+
+  #remove({ key }: SchedulerNode): void {
+    this.#nodes.delete(key);
+    if (key instanceof RoleBudget) for (const at of budgetsAbove(key)) at.waitingBelow -= 1;
   }
 
   /** Counts a request in or out, and removes nodes without waiting requests. */
@@ -303,12 +344,7 @@ export class Scheduler {
       at.above?.children.delete(at);
       at.above?.below.delete(at);
       this.estimates.forget(at);
-      this.#nodes.delete(at.key);
+      this.#remove(at);
     }
   }
-}
-
-function moveToEnd<T>(set: Set<T>, member: T): void {
-  set.delete(member);
-  set.add(member);
 }

@@ -1,5 +1,5 @@
 import type { Time } from "../time/time.ts";
-import { type Budget, budgetsAbove, freeUs } from "./budget.ts";
+import { type Budget, budgetsAbove } from "./budget.ts";
 import type { Charge } from "./charge.ts";
 import { type EstimatedStart, type LateWaiter, QueueEstimate } from "./queue-estimate.ts";
 import { RoleBudget } from "./role-budget.ts";
@@ -49,7 +49,7 @@ export class StartEstimates {
    * is judged again by `takeLate`.
    */
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
-    const leastUs = freeUs(roleBudget, charge, nowUs);
+    const leastUs = roleBudget.freeUs(charge, nowUs);
     const top = topOf(this.#nodes, roleBudget);
     if (top === undefined || top.waiting !== this.#nodes.get(roleBudget)?.waiting) return leastUs;
     top.estimate = estimateAt(top, nowUs) ?? new QueueEstimate(top, nowUs);
@@ -118,6 +118,7 @@ export class StartEstimates {
       }
       top.estimate = estimate.isOneQueue ? estimate : undefined;
       top.slackUs = estimate.slackUs;
+      top.hasDue = estimate.hasDue;
       this.#judgeAgain(top, estimate.hasPending);
     }
     this.#suspects.clear();
@@ -154,6 +155,21 @@ export class StartEstimates {
     if (top === undefined) return;
     top.estimate = undefined;
     this.#suspects.add(top);
+  }
+
+  /**
+   * The store has replied to a request of this role budget. Unless its first request starts so much later that another one
+   * may miss its bound, no request is judged: a reply comes for each unit, and a judgement visits all requests below a
+   * shared budget.
+   */
+  replied(roleBudget: RoleBudget, nowUs: number): void {
+    const top = topOf(this.#nodes, roleBudget);
+    if (top === undefined) return;
+    top.estimate = undefined;
+    const first = this.#nodes.get(roleBudget)?.queue?.first;
+    if (first?.estimatedUs === undefined) return;
+    const slackUs = top.hasDue ? 0 : top.slackUs;
+    if (roleBudget.freeUs(first.charge, nowUs) - first.estimatedUs > slackUs) this.#suspects.add(top);
   }
 
   /** The estimate of requests that pass this budget does not hold any more; none of them starts later. */

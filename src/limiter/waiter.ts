@@ -32,8 +32,8 @@ export class Waiter {
   readonly boundMs: number;
   /** When the bound ends, without the time in which slots were missing. */
   readonly #boundUs: number;
-  /** When it is expected to start; 0 if unknown. Not a reservation (law L2). */
-  estimatedUs = 0;
+  /** When it was expected to start at the last judgement; undefined before the first. Not a reservation (law L2). */
+  estimatedUs: number | undefined = undefined;
   hasLeft = false;
   /** When the circuit or cooldown that blocked it ended; 0 if none did. */
   blockedUntilUs = 0;

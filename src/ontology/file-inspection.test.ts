@@ -46,6 +46,18 @@ for (const [format, text, label] of SAMPLES) {
   });
 }
 
+test("with check none and end, the version of a small file is found wherever it is", async () => {
+  const turtle =
+    '<http://a/x> a <http://www.w3.org/2002/07/owl#Ontology> ; <http://www.w3.org/2002/07/owl#versionInfo> "7" .';
+  const jsonLd = { "@context": { owl: OWL }, "@id": "urn:x", "@type": "owl:Ontology", "owl:versionInfo": "7" };
+  for (const text of [turtle, JSON.stringify(jsonLd)]) {
+    for (const depth of ["none", "end"] as const) {
+      const found = await inspect(text, { depth });
+      assert.equal(found.kind === "valid" ? found.version?.label : found.problem, "7");
+    }
+  }
+});
+
 test("UTF-16: the end of a file is checked in its own encoding", async () => {
   const rdf = RDF.replace('version="1.0"', 'version="1.0" encoding="UTF-16"');
   const littleEndian = Buffer.from(`\ufeff${rdf}`, "utf16le");

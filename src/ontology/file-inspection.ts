@@ -16,6 +16,7 @@ import {
   PARSER_OF_FORMAT,
   type ParserName,
   parsersFor,
+  TWO_PASS_PARSERS,
   wrongContentOf,
 } from "./parsing/parser-choice.ts";
 import type { OnStatement } from "./parsing/statement.ts";
@@ -61,8 +62,9 @@ export interface InspectionOptions {
   /** The format that an earlier inspection with the depth `full` has found: only its parser reads the file. */
   readonly storedFormat?: OntologyFileFormat | undefined;
   /**
-   * Receives the statements of the parser that accepts the file. If several parsers could read the file, the accepting
-   * one reads it a second time for this. If only one could, the statements before a syntax error are passed on too.
+   * Receives the statements of the parser that accepts the file. If several parsers could read the file, or if it may be
+   * OBO, the accepting parser reads it a second time for this. Otherwise the statements before a syntax error are passed
+   * on too.
    */
   readonly onStatement?: OnStatement | undefined;
   /** Awaited after each chunk, so that a receiver of statements can write what it has. */
@@ -106,7 +108,8 @@ export async function inspectFile(
   const guessed: readonly ParserName[] = isUtf8 ? parsersFor(text, options.claim) : ["xml"];
   const parsers = stored === undefined ? guessed : [stored];
   // Statements cannot be taken back, so several parsers are first tried without `onStatement`.
-  const isTrial = parsers.length > 1 && options.onStatement !== undefined;
+  const needsTrial = parsers.length > 1 || parsers.some(name => TWO_PASS_PARSERS.has(name));
+  const isTrial = needsTrial && options.onStatement !== undefined;
   const trialOptions = isTrial ? { ...options, onStatement: undefined, onChunk: undefined } : options;
   const failed: Attempt[] = [];
   for (const name of parsers) {
@@ -118,7 +121,7 @@ export async function inspectFile(
     // If the JSON-LD context is unknown, so is the meaning of the JSON object: it may be an error of the service.
     const isUnknown = trial.parser.note !== undefined && !/"@(?:id|graph)"\s?:/.test(text);
     if (isUnknown && isErrorMessage(text)) return wrongContent("json-error");
-    const attempt = isTrial ? await tryParser(path, name, encoding, depth, options) : trial;
+    const attempt = isTrial ? await tryParser(path, name, encoding, depth, options, trial.parser) : trial;
     if (attempt.problem === undefined) return finish(path, depth, encoding, attempt);
     failed.push(attempt);
   }
@@ -176,7 +179,9 @@ async function finish(
     if (problem !== undefined) return broken(format, problem);
   }
   const found = facts.facts();
-  const raw = found.version_iri ?? found.version_info ?? found.date;
+  const { ontology_iri, version_iri, version_info, date } = found;
+  // Some files have one version IRI for all releases: that of the ontology.
+  const raw = (version_iri === ontology_iri ? null : version_iri) ?? version_info ?? date;
   const version = raw === null ? undefined : { raw, label: labelOf(raw) };
   if (depth !== "full") return { kind: "valid", format, version, checks: { depth }, facts: null };
   if (note !== undefined) return { kind: "valid", format, version, checks: { depth, note }, facts: null };
@@ -189,6 +194,7 @@ async function tryParser(
   encoding: string,
   depth: CheckDepth,
   { signal, onStatement, onChunk, base = DEFAULT_BASE }: InspectionOptions,
+  earlier?: FileParser,
 ): Promise<Attempt> {
   const facts = new FactCollector();
   const { collect } = facts;
@@ -200,7 +206,7 @@ async function tryParser(
           onStatement(subject, predicate, object, kind, language, datatype);
         };
   const maxBytes = depth === "full" ? Number.POSITIVE_INFINITY : BEGINNING_BYTES;
-  const parser = await openParser(name, sink, base);
+  const parser = await openParser(name, sink, base, earlier);
   const file = await open(path);
   try {
     const decoding = new TextDecoding(encoding);
@@ -213,7 +219,10 @@ async function tryParser(
       signal?.throwIfAborted();
       parser.write(decoding.decode(buffer.subarray(0, bytesRead)));
       if (onChunk !== undefined) await onChunk();
-      if (depth !== "full" && parser.format !== undefined) return { parser, facts, problem: undefined, isEmpty: false };
+      // A file that ends here is parsed completely, which costs no more.
+      const isLonger = bytesRead === CHUNK_BYTES;
+      if (depth !== "full" && isLonger && parser.format !== undefined)
+        return { parser, facts, problem: undefined, isEmpty: false };
     }
     parser.write(decoding.end());
     parser.end();

@@ -32,6 +32,12 @@ test("a store whose path is a file is an error with the path", async () => {
   await assert.rejects(new FolderOntologyStore(file).versions("x"), problem(join(file, "x")));
 });
 
+test("a folder whose name is no id is not an ontology of the store", async () => {
+  const root = temporaryFolder("ontologies");
+  for (const name of ["hp", "lost+found", ".ontofetch", "HP"]) mkdirSync(join(root, name), { recursive: true });
+  assert.deepEqual(await new FolderOntologyStore(root).ids(), ["hp"]);
+});
+
 storeContract("folder", async () => {
   const folder = temporaryFolder("ontologies");
   const damage = async ({ path }: { readonly path: string }, text: string | undefined) =>

@@ -8,6 +8,7 @@ import { hashFile } from "../files/file-hash.ts";
 import { makeFolder } from "../files/make-folder.ts";
 import { formatManifest, type OntologyManifest, parseManifest } from "./ontology-manifest.ts";
 import { MANIFEST, newestFirst, type OntologyStore, type StoredVersion } from "./ontology-store.ts";
+import { idProblem } from "./sources-schema.ts";
 import { folderOf, secondFolderOf } from "./version-label.ts";
 import { WorkFolder } from "./work-folder.ts";
 
@@ -27,7 +28,8 @@ export class FolderOntologyStore implements OntologyStore {
 
   async ids(): Promise<readonly string[]> {
     const entries = await foldersIn(this.root);
-    return entries.filter(name => !name.startsWith(".")).sort();
+    // A store on a volume of its own has folders of the system beside it, such as `lost+found`.
+    return entries.filter(name => idProblem(name) === undefined).sort();
   }
 
   async versions(id: string): Promise<readonly StoredVersion[]> {
@@ -104,7 +106,8 @@ export class FolderOntologyStore implements OntologyStore {
   }
 
   async removeLeftovers(id: string): Promise<void> {
-    for (const path of [this.#draftPath(id), this.#removedPath(id)]) await rm(path, { recursive: true, force: true });
+    const paths = [this.#draftPath(id), this.#removedPath(id), ...this.work.leftoverPaths(id)];
+    for (const path of paths) await rm(path, { recursive: true, force: true });
   }
 
   writeText(name: string, text: string): Promise<void> {

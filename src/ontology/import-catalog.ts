@@ -1,4 +1,5 @@
 import type { OntologyStore, StoredVersion } from "./ontology-store.ts";
+import { webUrlWithoutCredentials } from "./registry-json.ts";
 
 const CATALOG = "catalog-v001.xml";
 
@@ -12,14 +13,7 @@ export async function writeCatalog(store: OntologyStore, versions: readonly Stor
 
 /** Equal versions give equal bytes: entries are sorted, paths are relative, and there is no time. */
 function formatCatalog(versions: readonly StoredVersion[]): string {
-  const paths = new Map<string, string>();
-  for (const { id, folder, manifest } of versions) {
-    const { facts, url } = manifest;
-    for (const iri of [facts?.ontology_iri, facts?.version_iri, url]) {
-      if (iri) paths.set(iri, `${id}/${folder}/${manifest.file}`);
-    }
-  }
-  const entries = [...paths]
+  const entries = [...pathsByIri(versions)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(
       ([iri, path], index) => `  <uri id="ontofetch-${index + 1}" name="${escaped(iri)}" uri="${escaped(path)}"/>\n`,
@@ -29,6 +23,28 @@ function formatCatalog(versions: readonly StoredVersion[]): string {
     '<catalog prefer="public" xmlns="urn:oasis:names:tc:entity:xmlns:xml:catalog">\n' +
     `${entries.join("")}</catalog>\n`
   );
+}
+
+/**
+ * The file that an import of an IRI means. Its own URL takes precedence over what files say about themselves: several
+ * products of an ontology have one IRI.
+ */
+function pathsByIri(versions: readonly StoredVersion[]): ReadonlyMap<string, string> {
+  const paths = new Map<string, string>();
+  const add = (iri: string | null | undefined, path: string) => {
+    // XML cannot contain these characters, and no IRI has them.
+    if (iri && !paths.has(iri) && !/[\p{Cc}\p{Cs}\ufffe\uffff]/u.test(iri)) paths.set(iri, path);
+  };
+  const files = versions.map(({ id, folder, manifest }) => ({ manifest, path: `${id}/${folder}/${manifest.file}` }));
+  for (const { manifest, path } of files) add(manifest.url, path);
+  for (const { manifest, path } of files) add(manifest.facts?.version_iri, path);
+  for (const { manifest, path } of files) add(manifest.facts?.ontology_iri, path);
+  // An import may be written in another way than the URL that was requested, such as `http://host/x#`.
+  for (const iri of files.flatMap(({ manifest }) => manifest.facts?.imports ?? [])) {
+    const path = paths.get(webUrlWithoutCredentials(iri) ?? "");
+    if (path !== undefined) add(iri, path);
+  }
+  return paths;
 }
 
 function escaped(text: string): string {

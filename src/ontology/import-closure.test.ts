@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { projectAt } from "../../test/ontology/kit.ts";
+import { outcomes } from "../../test/ontology/outcomes.ts";
 import { ImportClosure } from "./import-closure.ts";
 
 const irisOf = (count: number, from = 0) => Array.from({ length: count }, (_, index) => `urn:import:${from + index}`);
@@ -39,4 +42,67 @@ test("imports of known files do not count towards the limit, and a dropped impor
   assert.equal(closure.require("b", irisOf(3, 1499)).length, 1);
   assert.equal(closure.require("c", irisOf(2, 1500)).length, 0);
   assert.deepEqual([closure.skipped()?.count, closure.skipped()?.importers], [2, ["b", "c"]]);
+});
+
+test("an import that is written with a fragment or in another case is the same file", () => {
+  const closure = new ImportClosure();
+  const sources = closure.require("a", ["http://h.example/x", "http://h.example/x#", "HTTP://H.example/x"]);
+  assert.deepEqual(
+    sources.map(({ extras }) => extras["url"]),
+    ["http://h.example/x"],
+  );
+  assert.equal(closure.require("b", ["http://h.example/x#"]).length, 0);
+  assert.deepEqual(closure.importersOf(sources[0]?.id ?? ""), ["a", "b"]);
+});
+
+test("a source with imports is parsed completely, whatever the check of the other files is", async t => {
+  const { project, server } = await projectAt(t, (request, response) => {
+    const isKnown = request.headers["if-none-match"] === '"v1"';
+    const name = (request.url ?? "").slice(1);
+    const owl = "http://www.w3.org/2002/07/owl#";
+    const imports = name === "x" ? `; <${owl}imports> <${server.origin}/y>` : "";
+    const text = `<http://a/${name}> a <${owl}Ontology> ${imports} ; <${owl}versionInfo> "1.0" .\n<http://a/A> a <${owl}Class> .\n`;
+    response.writeHead(isKnown ? 304 : 200, { etag: '"v1"' }).end(isKnown ? "" : text);
+  });
+  const pull = async (more: string) => {
+    const source = `resolver: direct, extras: { url: "${server.origin}/x" }${more}`;
+    await project.write(`allow_private: true\ncheck: end\nsources:\n  x: { ${source} }\n`);
+    const [x, ...others] = await project.pull();
+    assert.ok(x !== undefined && x.outcome !== "failed", JSON.stringify(x));
+    return { outcome: x.outcome, depth: x.stored.manifest.checks.depth, others: others.map(({ outcome }) => outcome) };
+  };
+  assert.deepEqual(await pull(""), { outcome: "fetched", depth: "end", others: [] });
+  // The stored file was not parsed completely, so its imports are not known.
+  assert.deepEqual(await pull(", imports: true"), { outcome: "fetched", depth: "full", others: ["fetched"] });
+  assert.deepEqual(await pull(", imports: true"), { outcome: "unchanged", depth: "full", others: ["unchanged"] });
+  assert.deepEqual(await pull(', version: "1.0"'), { outcome: "kept", depth: "full", others: [] });
+  await rm(join(project.folder, "ontologies"), { recursive: true });
+  assert.deepEqual(await pull(', version: "1.0"'), { outcome: "fetched", depth: "end", others: [] });
+  assert.deepEqual(await pull(', version: "1.0", imports: true'), {
+    outcome: "fetched",
+    depth: "full",
+    others: ["fetched"],
+  });
+});
+
+test("the imports of a file whose statements are not known stay in the lockfile", async t => {
+  const owl = "http://www.w3.org/2002/07/owl#";
+  let context: unknown = { owl };
+  const { project, server } = await projectAt(t, (request, response) => {
+    const imports = request.url === "/x" ? { "owl:imports": { "@id": `${server.origin}/y` } } : {};
+    const id = `http://a${request.url}`;
+    response.end(JSON.stringify({ "@context": context, "@id": id, "@type": "owl:Ontology", ...imports }));
+  });
+  const source = `resolver: direct, imports: true, extras: { url: "${server.origin}/x" }`;
+  await project.write(`allow_private: true\nsources:\n  x: { ${source} }\n`);
+  const lockedIds = async () => {
+    const lock = JSON.parse(await readFile(join(project.folder, "ontologies.lock.json"), "utf8"));
+    return Object.keys(lock.ontologies);
+  };
+  assert.deepEqual(outcomes(await project.pull())["x"], "fetched");
+  const before = await lockedIds();
+  assert.equal(before.length, 2);
+  context = "https://unknown.example/context.jsonld";
+  assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
+  assert.deepEqual(await lockedIds(), before);
 });

@@ -31,7 +31,8 @@ export class ImportClosure {
   /** Returns sources for the imports that are not known yet. For the others it only records the importer. */
   require(importer: string, iris: readonly string[]): readonly Source[] {
     return iris.flatMap(iri => {
-      const known = this.#ids.get(iri);
+      const url = webUrlWithoutCredentials(iri) ?? iri;
+      const known = this.#ids.get(iri) ?? this.#ids.get(url);
       if (known === undefined && this.#required >= IMPORTS_MAX) {
         this.#skipped.set(iri, (this.#skipped.get(iri) ?? new Set()).add(importer));
         return [];
@@ -42,8 +43,9 @@ export class ImportClosure {
       if (known !== undefined) return [];
       this.#required += 1;
       this.#ids.set(iri, id);
-      const url = webUrlWithoutCredentials(iri);
-      return [{ id, resolver: "direct", targetFormats: [], extras: { url: url ?? iri }, imports: true }];
+      // Other files may write the same address in another way, such as `http://host/x#`.
+      this.#ids.set(url, id);
+      return [{ id, resolver: "direct", targetFormats: [], extras: { url }, imports: true }];
     });
   }
 

@@ -36,6 +36,18 @@ test("an ontology stays locked until the lockfile has its version, so that the l
   await stored;
 });
 
+test("an abort ends a pull that waits for another process to change the lockfile", async t => {
+  const { project } = await projectAt(t, (_, response) => response.end(OBO));
+  const store = new FolderOntologyStore(join(project.folder, "ontologies"));
+  const held = await FileLock.tryAcquire(lockPathOf(join(project.folder, "ontologies.lock.json")));
+  t.after(() => held?.release());
+  const interrupt = new AbortController();
+  const pull = project.pull({ signal: interrupt.signal });
+  await eventually(async () => (await store.versions("x")).length === 1);
+  interrupt.abort(new Error("interrupted"));
+  await assert.rejects(pull, { message: "interrupted" });
+});
+
 test("a pinned version that is stored already is locked while no other process removes it", async t => {
   const { project, server } = await projectAt(t, (_, response) => response.end(OBO));
   await project.pull();

@@ -18,12 +18,15 @@ export function lockPathOf(lockfile: string): string {
 export class LockWriter {
   readonly #file: string;
   readonly #time: Time;
+  readonly #signal: AbortSignal | undefined;
   /** Resolves when the last change is written or has failed. */
   #lastChange: Promise<void> = Promise.resolve();
 
-  constructor(file: string, time: Time) {
+  /** @param signal ends the wait for another process that changes the lockfile. @default none */
+  constructor(file: string, time: Time, signal?: AbortSignal) {
     this.#file = file;
     this.#time = time;
+    this.#signal = signal;
   }
 
   /** Adds or replaces an entry. An imported file keeps its other importers: this run may not know them, or not yet. */
@@ -37,7 +40,7 @@ export class LockWriter {
   /**
    * Corrects the importers of files that are in the lockfile.
    * @param importersOf by id, the importers that this run has found
-   * @param isOutdated whether an importer that this run has not found no longer counts
+   * @param isOutdated whether an importer that the lockfile has, and that this run has not found, is removed
    */
   setImporters(
     importersOf: ReadonlyMap<string, readonly string[]>,
@@ -66,7 +69,7 @@ export class LockWriter {
   /** Changes run one after the other. Each reads the file again, because another process may have written it. */
   #change(change: (lock: Map<string, LockEntry>) => void): Promise<void> {
     const next = this.#lastChange.then(async () => {
-      await using _lock = await FileLock.acquire(lockPathOf(this.#file), { time: this.#time });
+      await using _lock = await this.#lock();
       const before = await readLock(this.#file);
       const lock = new Map(before);
       change(lock);
@@ -75,5 +78,12 @@ export class LockWriter {
     // A failed change does not prevent the next one. The caller of the failed change gets the error.
     this.#lastChange = next.catch(() => undefined);
     return next;
+  }
+
+  /** After an abort too, if no other process has the lock: a file that was stored gets its entry. */
+  async #lock(): Promise<FileLock> {
+    const path = lockPathOf(this.#file);
+    const lock = await FileLock.tryAcquire(path);
+    return lock ?? FileLock.acquire(path, { time: this.#time, signal: this.#signal });
   }
 }

@@ -57,8 +57,8 @@ export function buildManifest(
 }
 
 /**
- * What a service says now about a stored file: the version that it announces and the licence. What it no longer states
- * stays, because the service may only have been unavailable.
+ * The version and the licence that a service states now for a stored file. A value that the service no longer states is
+ * kept, because the service may only have been unavailable.
  */
 export function announcedFields(
   { version, licence }: PlanEntry,

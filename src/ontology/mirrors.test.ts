@@ -5,7 +5,7 @@ import { mirrorCopies } from "./mirrors.ts";
 
 function copiesOf(mirror: string, version = "2026-01-16") {
   const source = { id: "hp", resolver: "obo", targetFormats: [], extras: {}, mirrors: [mirror] };
-  const [copy] = mirrorCopies(source, { version, format: "rdf-xml" }, "/project");
+  const [copy] = mirrorCopies(source, { version, format: "owl" }, "/project");
   return copy;
 }
 

@@ -2,8 +2,7 @@ import { isAbsolute, join } from "node:path";
 import { quote } from "../core/text/quote.ts";
 import { ConfigError } from "../errors.ts";
 import { isS3Url, parseS3Url } from "../files/s3/s3-url.ts";
-import type { OntologyFileFormat } from "./format.ts";
-import { targetFormatOf } from "./format.ts";
+import type { TargetFormat } from "./format.ts";
 import type { Source } from "./resolver.ts";
 import { folderOf, s3FolderOf, secondFolderOf } from "./version-label.ts";
 
@@ -15,7 +14,7 @@ export type MirrorCopy =
 /** What is known of a file before it is fetched. */
 export interface KnownVersion {
   readonly version: string;
-  readonly format: OntologyFileFormat;
+  readonly format: TargetFormat;
   readonly sha256?: string | undefined;
 }
 
@@ -32,7 +31,7 @@ const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
  * @throws ConfigError for an invalid mirror.
  */
 export function mirrorCopies({ id, mirrors = [] }: Source, known: KnownVersion, folder: string): readonly MirrorCopy[] {
-  const file = `${id}.${targetFormatOf(known.format)}`;
+  const file = `${id}.${known.format}`;
   return mirrors.flatMap((mirror, index): readonly MirrorCopy[] => {
     const problem = mirrorProblem(mirror);
     if (problem !== undefined)

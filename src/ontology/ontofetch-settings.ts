@@ -44,7 +44,7 @@ export interface OntofetchSettings {
   readonly lockfile: string;
   /**
    * How a downloaded file is checked. `full`: a parser reads all of it. `end`: a parser reads its beginning, and its last
-   * characters are checked. `none`: a parser reads its beginning.
+   * characters are checked. `none`: a parser reads its beginning. A source with `imports` is always checked fully.
    * @default "full"
    */
   readonly check: "full" | "end" | "none";

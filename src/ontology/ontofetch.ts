@@ -132,7 +132,7 @@ export class Ontofetch {
       onResume,
       onWait,
     });
-    const lockWriter = new LockWriter(this.settings.lockfile, this.#time);
+    const lockWriter = new LockWriter(this.settings.lockfile, this.#time, signal);
     const plan = (wanted: readonly Source[]) => this.plan(wanted, false);
     using _waits = this.#reportWaits();
     return await new PullRun(

@@ -95,8 +95,8 @@ const manifestSchema: z.ZodType<OntologyManifest> = z.object({
   versioned_url: z.string().nullable().default(null),
   announced_version: z.string().nullable().default(null),
   format: z.enum(FILE_FORMATS),
-  // The name becomes part of a path, so it must not contain a separator.
-  file: z.string().regex(/^[\w.+-]+$/),
+  // The name becomes the last part of a path, so it contains no separator and is not a folder.
+  file: z.string().regex(/^(?!\.{1,2}$)[\w.+-]+$/),
   bytes: z.number().int().nonnegative(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   received: z.object({ packing: z.string(), bytes: z.number(), sha256: z.string() }).nullable(),

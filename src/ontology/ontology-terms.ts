@@ -2,16 +2,11 @@ import { DownloadError } from "../errors.ts";
 import { inspectFile } from "./file-inspection.ts";
 import type { StoredVersion } from "./ontology-store.ts";
 import {
-  ANNOTATION_PROPERTY,
   DEFINITION,
-  NAMED_INDIVIDUAL,
-  OBJECT_PROPERTY,
   OBO_IN_OWL,
   OWL,
-  OWL_CLASS,
   OWL_DEPRECATED,
   RDF_TYPE,
-  RDFS,
   RDFS_LABEL,
   REPLACED_BY,
   SKOS,
@@ -19,11 +14,12 @@ import {
   SUB_PROPERTY_OF,
 } from "./parsing/rdf-vocabulary.ts";
 import type { OnStatement } from "./parsing/statement.ts";
+import { isDeprecatedType, isTermName, type TermType, termTypeOf } from "./parsing/term-types.ts";
 
 /** A class, property, individual or concept that has an IRI. */
 export interface OntologyTerm {
   readonly iri: string;
-  readonly type: "class" | "property" | "individual" | "concept";
+  readonly type: TermType;
   /** The label without a language or in English, else the first one. */
   readonly label: string | undefined;
   readonly definition: string | undefined;
@@ -50,16 +46,6 @@ export interface OntologyEdge {
   readonly object: string;
 }
 
-const TYPES: ReadonlyMap<string, OntologyTerm["type"]> = new Map([
-  [OWL_CLASS, "class"],
-  [`${RDFS}Class`, "class"],
-  [OBJECT_PROPERTY, "property"],
-  [ANNOTATION_PROPERTY, "property"],
-  [`${OWL}DatatypeProperty`, "property"],
-  ["http://www.w3.org/1999/02/22-rdf-syntax-ns#Property", "property"],
-  [NAMED_INDIVIDUAL, "individual"],
-  [`${SKOS}Concept`, "concept"],
-]);
 const LABELS = new Set([RDFS_LABEL, `${SKOS}prefLabel`]);
 const DEFINITIONS = new Set([DEFINITION, `${SKOS}definition`]);
 const SYNONYMS: ReadonlyMap<string, SynonymScope> = new Map([
@@ -71,7 +57,7 @@ const EDGES = new Set([SUB_CLASS_OF, SUB_PROPERTY_OF, `${SKOS}broader`, `${SKOS}
 /** A term that is being collected. Without a type it is not a term of the file. */
 interface Draft {
   iri: string;
-  type: OntologyTerm["type"] | undefined;
+  type: TermType | undefined;
   label: string | undefined;
   /** How good the label is: 2 without a language or in English, 1 in another language, 0 without a label. */
   labelRank: number;
@@ -118,9 +104,9 @@ class TermCollector {
       else if (predicate === `${OWL}someValuesFrom` && kind === "iri") this.#restriction(subject, { filler: object });
       return;
     }
+    if (!isTermName(subject)) return;
     if (predicate === RDF_TYPE) {
-      const type = TYPES.get(object);
-      if (type !== undefined) this.#draft(subject).type ??= type;
+      if (kind === "iri") this.#type(subject, object);
     } else if (EDGES.has(predicate)) {
       if (kind === "iri") this.#edges.push({ subject, predicate, object });
       else if (kind === "blank" && predicate === SUB_CLASS_OF) this.#restriction(object, { subject });
@@ -136,6 +122,15 @@ class TermCollector {
       if (type !== undefined) terms.set(term.iri, { ...term, type });
     }
     return { terms, edges: this.#edges };
+  }
+
+  #type(subject: string, typeIri: string): void {
+    const type = termTypeOf(typeIri);
+    if (type === undefined) return;
+    const draft = this.#draft(subject);
+    // A class, property or concept can also be an individual.
+    if (draft.type === undefined || draft.type === "individual") draft.type = type;
+    if (isDeprecatedType(typeIri)) draft.isDeprecated = true;
   }
 
   #text(subject: string, predicate: string, text: string, language: string): void {

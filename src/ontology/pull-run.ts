@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { errnoOf } from "../files/disk-errors.ts";
 import type { FileLock } from "../files/file-lock.ts";
-import { FILE_FORMATS } from "./format.ts";
+import { FILE_FORMATS, type TargetFormat, targetFormatOf } from "./format.ts";
 import { idsWithoutSource, importedSources, planFromLock } from "./frozen-plan.ts";
 import { writeCatalog } from "./import-catalog.ts";
 import { IMPORTS_MAX, ImportClosure } from "./import-closure.ts";
@@ -16,7 +16,7 @@ import { runPool } from "./pull-pool.ts";
 import type { PullOptions, PullResult } from "./pull-result.ts";
 import type { Puller } from "./puller.ts";
 import type { Source } from "./resolver.ts";
-import { isWanted } from "./wanted-version.ts";
+import { hasKnownImports, isWanted } from "./wanted-version.ts";
 
 export interface PullRunDeps {
   readonly settings: OntofetchSettings;
@@ -138,7 +138,9 @@ export class PullRun {
     const candidates = (await store.versions(id)).filter(
       ({ manifest }) =>
         (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) &&
-        isWanted(manifest, source, locked),
+        isWanted(manifest, source, locked) &&
+        // The lockfile has the imports for a frozen pull.
+        (this.#options.isFrozen === true || hasKnownImports(manifest, source)),
     );
     for (const stored of candidates) {
       if (await store.isIntact(stored, signal)) return stored;
@@ -154,16 +156,18 @@ export class PullRun {
   }
 
   /**
-   * Where to look for a known version: at its own address, then at the URL of the source, then in mirrors. Undefined if
-   * the version is not known.
+   * Where to look for a known version: at its own address, then at the URL of the source, then in mirrors. A version is
+   * known if it is pinned, if the pull is frozen, or if the pinned hash is the locked one; otherwise undefined.
    */
-  #copiesOf({ source, url }: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
+  #copiesOf(entry: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
+    const { source, url } = entry;
     const isFrozen = this.#options.isFrozen === true;
-    const version = isFrozen ? locked?.version : source.version;
-    const format = FILE_FORMATS.find(name => name === locked?.format);
+    const isLocked = isFrozen || (source.sha256 !== undefined && source.sha256 === locked?.sha256);
+    const version = isFrozen ? locked?.version : (source.version ?? (isLocked ? locked?.version : undefined));
     if (version === undefined) return undefined;
     const own = isFrozen && locked?.versioned_url ? [locked.versioned_url] : [];
     const urls = [...new Set([...own, url])].map((address): MirrorCopy => ({ kind: "url", url: address }));
+    const format = formatInMirrors(entry, locked);
     if (format === undefined) return urls;
     const sha256 = isFrozen ? locked?.sha256 : source.sha256;
     return [...urls, ...mirrorCopies(source, { version, format, sha256 }, dirname(this.#deps.settings.file))];
@@ -193,23 +197,23 @@ export class PullRun {
   }
 
   /**
-   * The imported files that stay in the lockfile. If a file failed, its imports are not known, so the imports of an
-   * earlier pull stay.
+   * The imported files that stay in the lockfile. If a file failed or has no facts, its imports are not known, so the
+   * imports of an earlier pull stay.
    */
   #importedIds(sources: readonly Source[], results: readonly PullResult[]): ReadonlySet<string> {
     const imported = results.filter(({ importedBy }) => importedBy.length > 0);
-    const failed = results
-      .filter(({ outcome }) => outcome === "failed")
+    const unknown = results
+      .filter(result => result.outcome === "failed" || result.stored.manifest.facts === null)
       .map(({ id, importedBy }) => ({
         id,
         imports: importedBy.length > 0 || sources.some(source => source.id === id && source.imports),
       }));
-    return new Set([...imported, ...importedSources(this.#lock, failed)].map(({ id }) => id));
+    return new Set([...imported, ...importedSources(this.#lock, unknown)].map(({ id }) => id));
   }
 
   /**
-   * Corrects the importers of the pulled files. Some of them were not known yet when the file was written to the lockfile.
-   * Of the others that are locked, those stay that this run has not pulled: what they import has not changed.
+   * Corrects the importers of the imported files that this run has pulled: when a file was written to the lockfile, some of
+   * its importers were not known yet. A locked importer that this run has not pulled stays: its imports have not changed.
    * @param keptIds the ids that stay in the lockfile; undefined for all
    */
   async #setImporters(results: readonly PullResult[], keptIds: ReadonlySet<string> | undefined): Promise<void> {
@@ -237,6 +241,12 @@ export class PullRun {
     const stored = versions.filter(version => version !== undefined);
     if (stored.length > 0) await writeCatalog(store, stored);
   }
+}
+
+/** The format of the locked file, else the one that the service or the name suggests, else the first wanted one. */
+function formatInMirrors({ source, format }: PlanEntry, locked: LockEntry | undefined): TargetFormat | undefined {
+  const known = FILE_FORMATS.find(name => name === locked?.format);
+  return known === undefined ? (format ?? source.targetFormats[0]) : targetFormatOf(known);
 }
 
 /** Whether an error is a bug of this program, which must not be recorded as a failure of the source. */

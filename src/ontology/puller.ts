@@ -20,7 +20,7 @@ import type { RedirectFollower } from "./redirect-follower.ts";
 import { releaseProblem } from "./release-check.ts";
 import { bioportalRefusal } from "./resolvers/bioportal.ts";
 import { unpackLayers } from "./unpacked-file.ts";
-import { isOtherMember, isWanted } from "./wanted-version.ts";
+import { hasKnownImports, isOtherMember, isWanted } from "./wanted-version.ts";
 
 export interface PullerDeps {
   readonly follower: RedirectFollower;
@@ -135,7 +135,7 @@ export class Puller {
   /** Copies a file from a folder, with the same checks as for a download. */
   async #copy(entry: PlanEntry, from: string, request: PullRequest): Promise<PullOutcome | FailedFetch> {
     const { store, maxFileBytes, signal } = this.#deps;
-    const path = `${store.work.partialPath(entry.source.id)}.copy`;
+    const path = store.work.copyPath(entry.source.id);
     await mkdir(dirname(path), { recursive: true });
     try {
       const { size: bytes } = await stat(from);
@@ -163,7 +163,7 @@ export class Puller {
   async #current({ source, url }: PlanEntry, locked: LockEntry | undefined): Promise<StoredVersion | undefined> {
     const { store } = this.#deps;
     const [newest] = (await store.versions(source.id)).filter(
-      ({ manifest }) => manifest.url === url && isWanted(manifest, source, locked),
+      ({ manifest }) => manifest.url === url && isWanted(manifest, source, locked) && hasKnownImports(manifest, source),
     );
     return newest && store.findByHash(source.id, newest.manifest.sha256);
   }
@@ -245,7 +245,8 @@ export class Puller {
         return { problem, isFinal: true };
       }
       const claim = claimedFormat(new URL(entry.url).pathname, fieldLine(saved.headers["content-type"]));
-      const found = await inspectFile(unpackedFile.path, check, { claim, signal, base: entry.url });
+      const depth = entry.source.imports ? "full" : check;
+      const found = await inspectFile(unpackedFile.path, depth, { claim, signal, base: entry.url });
       if (found.kind !== "valid")
         return { problem: `rejected: ${found.problem}`, isFinal: found.kind === "wrong-content" };
       const wanted = entry.source.targetFormats;

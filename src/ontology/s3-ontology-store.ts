@@ -134,6 +134,7 @@ export class S3OntologyStore implements OntologyStore {
 
   /** Also removes, on this machine, copies of versions that are gone and drafts of copies that were never completed. */
   async removeLeftovers(id: string): Promise<void> {
+    for (const path of this.work.leftoverPaths(id)) await rm(path, { force: true });
     for (const folder of await this.foldersWithoutManifest(id))
       for await (const { path } of this.#remote.list(`${id}/${folder}/`))
         if (isOwnPath(path) && (await this.#isOwnObject(path, folder))) await this.#remote.delete(path);

@@ -50,8 +50,9 @@ export async function runTaskPool<Item, Result>(
 }
 
 /**
- * How long a refused item is deferred. If all concurrency slots are in use, the refusal has no time. The item is then
- * deferred by 1 ms. After its second refusal it is never due, so it is attempted in mode `block` when no item is due.
+ * How long a refused item is deferred: by the time in the refusal. A refusal because all concurrency slots are in use has
+ * no time. The first one defers the item by 1 ms. From the second one on, the item waits until no other item is due, and
+ * is then attempted in mode `block`.
  */
 function deferralUs(refusal: RejectedError, refusals: number): number {
   if (refusal instanceof BusyError || refusal.retryAfterMs === undefined)

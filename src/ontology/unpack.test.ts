@@ -38,6 +38,11 @@ test("an archive entry with a path outside the archive is refused, and so is an 
   );
 });
 
+test("a zip file with backslashes in its names is unpacked", async () => {
+  assert.deepEqual(await opened(makeZip({ "a\\x.obo": text }), "zip"), { bytes: text.length, sha256 });
+  await assert.rejects(opened(makeZip({ "..\\x.obo": text }), "zip"), { code: "DOCSTOKG_DOWNLOAD" });
+});
+
 test("a truncated or damaged archive is refused", async () => {
   const packed = gzipSync(text);
   await assert.rejects(opened(packed.subarray(0, packed.length - 9), "gzip"), /gzip file is damaged/);
@@ -59,12 +64,16 @@ test("unpacking stops when the size limit or the compression ratio is exceeded",
 
 /** A tar file in the format that every tar program writes. */
 function makeTar(files: Readonly<Record<string, Buffer>>): Buffer {
-  const parts = Object.entries(files).flatMap(([name, content]) => {
+  return tarOf(Object.entries(files).map(([name, content]) => ({ name, content, type: "0" })));
+}
+
+function tarOf(entries: readonly { readonly name: string; readonly content: Buffer; readonly type: string }[]): Buffer {
+  const parts = entries.flatMap(({ name, content, type }) => {
     const header = Buffer.alloc(512);
     header.write(name, 0);
     header.write("0000644\0", 100);
     header.write(`${content.length.toString(8).padStart(11, "0")}\0`, 124);
-    header.write("        0", 148);
+    header.write(`        ${type}`, 148);
     header.write("ustar\x0000", 257);
     const sum = header.reduce((total, byte) => total + byte, 0);
     header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
@@ -72,6 +81,24 @@ function makeTar(files: Readonly<Record<string, Buffer>>): Buffer {
   });
   return Buffer.concat([...parts, Buffer.alloc(1024)]);
 }
+
+test("a tar file with a name of more than 100 bytes is unpacked, in the form of GNU and of POSIX", async () => {
+  const name = `${"folder/".repeat(20)}x.obo`;
+  const file = { name: name.slice(0, 100), content: text, type: "0" };
+  const gnu = { name: "././@LongLink", content: Buffer.from(`${name}\0`), type: "L" };
+  const record = (pair: string) => `${pair.length + 4} ${pair}\n`;
+  const records = record("comment=an ontology") + record(`path=${name}`).replace(/^\d+/, String(name.length + 10));
+  const posix = { name: "PaxHeader/x", content: Buffer.from(records), type: "x" };
+  const readme = { name: "readme.md", content: Buffer.from("x"), type: "0" };
+  for (const header of [gnu, posix]) {
+    assert.deepEqual(await opened(tarOf([header, file, readme]), "tar"), { bytes: text.length, sha256 });
+    assert.equal((await opened(tarOf([header, readme, file]), "tar")).bytes, readme.content.length);
+  }
+  for (const content of ["no length", "1e-300 path=a\n", "1 path=a\n", "9999", "9".repeat(70_000)]) {
+    const odd = { ...posix, content: Buffer.from(content) };
+    assert.deepEqual(await opened(tarOf([odd, { ...file, name: "x.obo" }]), "tar"), { bytes: text.length, sha256 });
+  }
+});
 
 test("the only ontology of a tar file is taken, and a damaged tar file is refused", async () => {
   const tar = makeTar({ "a/readme.txt": Buffer.from("x"), "a/x.obo": text });

@@ -3,6 +3,7 @@ import { packingOfFile } from "./file-inspection.ts";
 import type { Packing } from "./format.ts";
 import { isTaxonomyPackage } from "./taxonomy-package.ts";
 import { type UnpackOptions, unpack } from "./unpack.ts";
+import { LAYERS_MAX, layerPath } from "./work-folder.ts";
 
 /** A downloaded file after unpacking. */
 export interface UnpackedFile {
@@ -13,9 +14,6 @@ export interface UnpackedFile {
   /** The outermost packing; undefined if the file was not packed. */
   readonly packing: Packing | undefined;
 }
-
-/** Servers send gzip files inside zip files, and tar files inside gzip files. A third layer is not unpacked. */
-const LAYERS_MAX = 2;
 
 /**
  * Unpacks up to two layers; an XBRL taxonomy package stays as it is. If it rejects, it has deleted the files that it
@@ -33,7 +31,7 @@ export async function unpackLayers(
       const packing = await packingOfFile(unpackedFile.path);
       if (packing === undefined) break;
       if (packing === "zip" && (await isTaxonomyPackage(unpackedFile.path))) break;
-      const to = `${path}.${layer}`;
+      const to = layerPath(path, layer);
       created.push(to);
       const unpacked = await unpack(unpackedFile.path, to, packing, options);
       unpackedFile = { path: to, packing: unpackedFile.packing ?? packing, ...unpacked };

@@ -5,6 +5,12 @@ import { memberProblem, ontologyMembers } from "./archive-member.ts";
 const BLOCK_BYTES = 512;
 const MAX_ENTRIES = 10_000;
 const CHUNK_BYTES = 65_536;
+/** A longer name, or a longer record with other attributes, is not read. */
+const NAME_BYTES_MAX = 65_536;
+const REGULAR = 0x30;
+/** The next entry has a name of more than 100 bytes: the content of this one (GNU), or its record `path` (POSIX). */
+const GNU_NAME = 0x4c;
+const EXTENDED = 0x78;
 
 interface TarEntry {
   readonly name: string;
@@ -34,10 +40,14 @@ export async function* untar(path: string, member: string | undefined): AsyncGen
   }
 }
 
+type TarFile = Awaited<ReturnType<typeof open>>;
+
 /** The regular files of the archive. A block of zeros ends the archive. */
-async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readonly TarEntry[]> {
+async function entriesOf(file: TarFile): Promise<readonly TarEntry[]> {
   const entries: TarEntry[] = [];
   const header = Buffer.alloc(BLOCK_BYTES);
+  /** The name of the next entry, if an entry before it has said so. */
+  let longName: string | undefined;
   for (let at = 0, count = 0; ; count += 1) {
     const { bytesRead } = await file.read(header, 0, BLOCK_BYTES, at);
     if (bytesRead === 0 || header.every(byte => byte === 0)) return entries;
@@ -46,14 +56,45 @@ async function entriesOf(file: Awaited<ReturnType<typeof open>>): Promise<readon
     if (count >= MAX_ENTRIES) throw new DownloadError(`the tar file has more than ${MAX_ENTRIES} entries`);
     const bytes = octal(header.subarray(124, 136));
     const type = header[156];
-    // "0" or zero: a regular file. Entries of other types, such as links and long names, are skipped.
-    if (type === 0x30 || type === 0) {
-      const prefix = textOf(header.subarray(345, 500));
-      const name = textOf(header.subarray(0, 100));
-      entries.push({ name: prefix === "" ? name : `${prefix}/${name}`, start: at + BLOCK_BYTES, bytes });
+    if (type === GNU_NAME || type === EXTENDED) {
+      const content = await contentOf(file, at + BLOCK_BYTES, bytes);
+      longName = (type === GNU_NAME ? textOf(content) : pathIn(content)) || longName;
+    } else {
+      // Entries of other types, such as links, are skipped.
+      if (type === REGULAR || type === 0)
+        entries.push({ name: longName ?? nameIn(header), start: at + BLOCK_BYTES, bytes });
+      longName = undefined;
     }
     at += BLOCK_BYTES + Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
   }
+}
+
+function nameIn(header: Uint8Array): string {
+  const prefix = textOf(header.subarray(345, 500));
+  const name = textOf(header.subarray(0, 100));
+  return prefix === "" ? name : `${prefix}/${name}`;
+}
+
+/** The content of an entry; empty if it is longer than a name can be. */
+async function contentOf(file: TarFile, start: number, bytes: number): Promise<Uint8Array> {
+  if (bytes > NAME_BYTES_MAX) return Buffer.alloc(0);
+  const content = Buffer.alloc(bytes);
+  const { bytesRead } = await file.read(content, 0, bytes, start);
+  return content.subarray(0, bytesRead);
+}
+
+/** The `path` of an extended header: records such as `18 path=a/long.owl` and a newline, each with its own length. */
+function pathIn(content: Uint8Array): string | undefined {
+  for (let at = 0; at < content.length; ) {
+    const space = content.indexOf(0x20, at);
+    const length = Number(textOf(content.subarray(at, Math.max(at, space))));
+    // The length counts the whole record, so a shorter one would read the same bytes again and again.
+    if (space < 0 || !Number.isInteger(length) || length <= space - at) return undefined;
+    const record = textOf(content.subarray(space + 1, at + length - 1));
+    if (record.startsWith("path=")) return record.slice("path=".length);
+    at += length;
+  }
+  return undefined;
 }
 
 function hasValidChecksum(header: Uint8Array): boolean {

@@ -11,6 +11,8 @@ test("a version is shortened to its date, its path segment or its text", () => {
     ["http://purl.obolibrary.org/obo/chebi/254/chebi.owl", "254"],
     ["1.2 (draft)", "1.2 (draft)"],
     ["hp/releases/v1", "v1"],
+    ["https://h.example/onto/1.2/onto.owx", "1.2"],
+    ["https://h.example/onto/1.3/onto.ttl.gz", "1.3"],
   ] as const) {
     assert.equal(labelOf(raw), label);
   }

@@ -1,5 +1,6 @@
+import { formatOfName } from "./format.ts";
+
 const LABEL_MAX = 64;
-const FILE_EXTENSION = /\.(?:owl|obo|json|ttl|rdf|ofn|xml|omn|nt|jsonld)$/i;
 
 /** The version that a file states. */
 export interface FileVersion {
@@ -16,7 +17,7 @@ export function labelOf(raw: string): string {
   if (!/^https?:\/\//.test(raw) && !raw.includes("/")) return raw.slice(0, LABEL_MAX);
   const [path = ""] = raw.split(/[?#]/, 1);
   const parts = path.split("/").filter(part => part !== "");
-  if (FILE_EXTENSION.test(parts.at(-1) ?? "")) parts.pop();
+  if (formatOfName(parts.at(-1) ?? "") !== undefined) parts.pop();
   return (parts.at(-1) ?? raw).slice(0, LABEL_MAX);
 }
 

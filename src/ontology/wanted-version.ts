@@ -29,3 +29,8 @@ export function isOtherMember(
 ): boolean {
   return locked?.sha256 === sha256 && locked.extras["member"] !== extras["member"];
 }
+
+/** Whether it is known what a stored version imports, if the source wants that. Only a complete check finds all imports. */
+export function hasKnownImports({ checks }: OntologyManifest, { imports = false }: Source): boolean {
+  return !imports || checks.depth === "full";
+}

@@ -8,7 +8,8 @@ export type { Entry, ZipFile } from "yauzl";
 export async function openZipFile(path: string): Promise<ZipFile> {
   const { open: openZip } = await import("yauzl");
   return new Promise((resolve, reject) => {
-    openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: true }, (error, zip) =>
+    // Some programs on Windows write backslashes, which become slashes here. Names that leave the archive are an error.
+    openZip(path, { lazyEntries: true, autoClose: false, strictFileNames: false }, (error, zip) =>
       error ? reject(error) : resolve(zip),
     );
   });

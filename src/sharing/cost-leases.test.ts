@@ -146,6 +146,29 @@ test("while the store is away each process has its share of the costs, and the s
   assert.equal(sent.length, 3);
 });
 
+test("the costs that a process uses without the store count for the others when it is back", async () => {
+  let isDown = false;
+  const { time, sent, call } = processesOf(2, "10/MINUTE", undefined, store =>
+    storeWith(store, {
+      processes: 2,
+      exchange: (...parts) =>
+        isDown && store.processId === "p0" ? Promise.reject(new StoreError("down")) : store.exchange(...parts),
+    }),
+  );
+  await call(1, 1).then(grant => grant.release());
+  isDown = true;
+  void call(0, 4).then(grant => grant.release());
+  await time.advance(5000);
+  isDown = false;
+  await time.advance(5000);
+  assert.equal(sent.length, 2);
+  const [refused] = await Promise.all([call(1, 6, 1000).catch(error => error), time.advance(2000)]);
+  assert.ok(refused instanceof RateLimitExceeded, String(refused));
+  void call(1, 5, 1000).then(grant => grant.release());
+  await time.advance(100);
+  assert.equal(sent.length, 3);
+});
+
 test("a cost that is settled after the release takes nothing of the leases of other requests", async () => {
   const { time, gates, call } = processesOf(2, "20/HOUR");
   const first = call(0, 5);

@@ -9,17 +9,27 @@ import type { Time, Timer } from "../time/time.ts";
 import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import { MAX_PARTS, takeFirst } from "./exchange-parts.ts";
+import { isLost } from "./lost-data.ts";
 import type { PeerChange } from "./peer-change.ts";
+import { Settlements } from "./settlements.ts";
 
 /** As with leased units, a leased amount that is not used within this time is returned. */
 const USE_WITHIN_US = 1_000_000;
 /** At most the costs of this many requests are leased at once. */
 const MAX_REQUESTS_PER_LEASE = 16;
+/** Leases are renewed every third of their time. After this time without a reply, the store may have ended some. */
+const ENDED_AFTER_US = (LEASE_MS * 2000) / 3;
 
 /** One unit of a role budget, such as its credits. */
 interface LeasedCost {
   readonly roleBudget: RoleBudget;
   readonly cost: CostLog;
+}
+
+/** At least `least` of it is requested, and at most `most`. */
+interface WantedCost extends LeasedCost {
+  readonly least: number;
+  readonly most: number;
 }
 
 /**
@@ -35,13 +45,15 @@ export class CostLeases {
   readonly #isAway: () => boolean;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
-  readonly #wanted = new Map<CostLog, LeasedCost & { readonly least: number; readonly most: number }>();
+  readonly #wanted = new Map<CostLog, WantedCost>();
   /** Amounts that were used beyond the estimates, to be leased from the store as soon as they are free. */
   readonly #debts = new Map<CostLog, LeasedCost & { amount: number }>();
-  readonly #settlements: Settlement[] = [];
+  readonly #settlements = new Settlements();
   readonly #leased = new Map<CostLog, RoleBudget>();
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
+  /** When the last exchange that the store has answered was sent. */
+  #answeredUs = Number.NEGATIVE_INFINITY;
   #isExchanging = false;
   #lastExchange: Promise<void> | undefined;
   #isScheduled = false;
@@ -75,8 +87,8 @@ export class CostLeases {
     for (const cost of missing) {
       const lease = leaseOf(cost);
       this.#returnUnused(cost, lease);
-      if (lease.isRequesting || lease.notBeforeUs > nowUs) continue;
       const least = costs.get(cost.unit) ?? 0;
+      if (lease.isRequesting || lease.readyUs(least) > nowUs) continue;
       lease.isRequesting = true;
       this.#wanted.set(cost, { roleBudget, cost, least, most: least * Math.min(queued, MAX_REQUESTS_PER_LEASE) });
       this.#scheduleExchange();
@@ -85,15 +97,18 @@ export class CostLeases {
   }
 
   charged(roleBudget: RoleBudget, costs: Costs): void {
-    for (const { unit, unitLease } of roleBudget.costLogs)
-      if (unitLease !== undefined) unitLease.unusedUnits = Math.max(0, unitLease.unusedUnits - (costs.get(unit) ?? 0));
+    for (const cost of roleBudget.costLogs) leaseOf(cost).charge(costs.get(cost.unit) ?? 0);
   }
 
-  /** What a request really used of the amounts that were leased for it. */
-  used(roleBudget: RoleBudget, leased: Costs, used: Costs): void {
+  /**
+   * What a request really used of the amounts that it was charged. What was not leased for it, or what the store may
+   * count for it no longer, becomes a debt.
+   */
+  used(roleBudget: RoleBudget, charged: Costs, used: Costs): void {
     for (const cost of roleBudget.costLogs) {
       const amount = used.get(cost.unit) ?? 0;
-      const reserved = leased.get(cost.unit) ?? 0;
+      const ofRequest = charged.get(cost.unit) ?? 0;
+      const reserved = ofRequest - leaseOf(cost).endUnleased(ofRequest);
       this.#settle(cost, Math.min(amount, reserved), Math.max(0, reserved - amount));
       // In shadow mode nothing is leased, and other processes do not wait for it.
       if (amount > reserved && !roleBudget.policy.isShadow && claimsOf({ roleBudget, cost }).length > 0)
@@ -138,7 +153,7 @@ export class CostLeases {
     for (const timer of [this.#renewal, this.#retry, this.#keeping]) timer?.cancel();
     for (const cost of this.#leased.keys()) this.#settle(cost, 0, cost.unitLease?.leasedUnits ?? 0);
     try {
-      while (this.#settlements.length > 0) await this.#store.exchange(this.#settlements.splice(0, MAX_PARTS), []);
+      while (this.#settlements.size > 0) await this.#store.exchange(this.#settlements.take(MAX_PARTS), []);
     } catch {
       // If the store is away, the amounts return when the lease expires.
     }
@@ -182,12 +197,22 @@ export class CostLeases {
   #settle(cost: CostLog, written: number, returned: number): void {
     const { unitLease } = cost;
     if (unitLease === undefined || written + returned === 0) return;
-    // Amounts that were granted while the store was away were never leased.
-    for (const { keys, units } of unitLease.end(written)) this.#settlements.push({ keys, written: units, returned: 0 });
-    for (const { keys, units } of unitLease.end(returned))
-      this.#settlements.push({ keys, written: 0, returned: units });
+    this.#settlements.addWritten(unitLease.end(written));
+    this.#settlements.addReturned(unitLease.end(returned));
     if (unitLease.leasedUnits === 0) this.#leased.delete(cost);
     this.#scheduleExchange();
+  }
+
+  /**
+   * The store may have ended this lease, or lost it. Amounts of grants that are not settled yet count as written now if it
+   * still has the lease, and become debts when they are settled. Otherwise their settlements would end leases of later
+   * grants.
+   */
+  #abandonLease(cost: CostLog): void {
+    const lease = leaseOf(cost);
+    this.#returnUnused(cost, lease);
+    this.#settlements.addWritten(lease.abandon());
+    this.#leased.delete(cost);
   }
 
   /** In a microtask, so that everything of the present turn of the event loop goes in one exchange. */
@@ -197,31 +222,35 @@ export class CostLeases {
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      if (!this.#isClosed) this.#lastExchange = this.#exchange();
+      if (!this.#isClosed && !this.#isExchanging) this.#lastExchange = this.#exchange();
     });
   }
 
   async #exchange(): Promise<void> {
     if (this.#isAway()) return;
-    const settlements = this.#settlements.splice(0, MAX_PARTS);
-    const wanted = takeFirst(this.#wanted, MAX_PARTS).map(([, want]) => want);
-    const debts = [...this.#debts.values()];
+    const sentUs = this.#time.monotonicUs();
+    if (sentUs - this.#answeredUs >= ENDED_AFTER_US) for (const cost of this.#leased.keys()) this.#abandonLease(cost);
+    const settlements = this.#settlements.take(MAX_PARTS);
+    // Settlements of abandoned leases must not end later ones: nothing is leased before the store has all settlements.
+    const hasAllSettlements = this.#settlements.size === 0;
+    const wanted = hasAllSettlements ? takeFirst(this.#wanted, MAX_PARTS).map(([, want]) => want) : [];
+    const debts = hasAllSettlements ? [...this.#debts.values()] : [];
     if (settlements.length + wanted.length + debts.length === 0) return;
-    this.#isDue = this.#settlements.length + this.#wanted.size > 0;
+    this.#isDue = !hasAllSettlements || this.#wanted.size > 0;
     this.#isExchanging = true;
     const version = this.#limitsVersion;
-    const sentUs = this.#time.monotonicUs();
     // A debt is paid in parts: it may be larger than the limit.
     const requests = [...debts.map(debt => ({ ...debt, least: 1, most: debt.amount })), ...wanted];
     let unsettled: readonly Settlement[] = settlements;
     try {
       const asked = requests.map(({ roleBudget, cost, least, most }) => ({
-        claims: claimsOf({ roleBudget, cost }),
+        claims: knownClaimsOf({ roleBudget, cost }, sentUs),
         least,
         most,
       }));
       const replies = await this.#store.exchange(settlements, asked, [], this.#dead.ids);
       unsettled = [];
+      this.#answeredUs = sentUs;
       const keysOf = (index: number) => asked[index]?.claims.map(({ key }) => key) ?? [];
       for (const [index, debt] of debts.entries()) this.#pay(debt, keysOf(index), replies[index]);
       for (const [index, want] of wanted.entries())
@@ -229,7 +258,7 @@ export class CostLeases {
       if (version !== this.#limitsVersion) for (const { cost } of wanted) this.#returnUnused(cost, leaseOf(cost));
       if (this.#dead.addedUs > sentUs) for (const { cost } of wanted) leaseOf(cost).notBeforeUs = 0;
     } catch (error) {
-      this.#settlements.unshift(...unsettled);
+      this.#settlements.restore(unsettled);
       this.#changes.push({ kind: "store", shares: "limits", away: { processes: 1, error: error as StoreError } });
       for (const { roleBudget, cost } of wanted) {
         leaseOf(cost).isRequesting = false;
@@ -243,20 +272,24 @@ export class CostLeases {
   }
 
   /** `keys` are those of the request: a reload may have changed the budgets since. */
-  #applyReply({ roleBudget, cost }: LeasedCost, keys: readonly string[], reply: LeaseReply | undefined): void {
+  #applyReply({ roleBudget, cost, least }: WantedCost, keys: readonly string[], reply: LeaseReply | undefined): void {
     const lease = leaseOf(cost);
     lease.isRequesting = false;
     if (reply?.kind === "granted") this.#granted({ roleBudget, cost }, keys, reply.units);
+    else if (isLost(reply)) this.#abandonLease(cost);
     else if (reply !== undefined) {
       // Stricter limits of another process hold no longer than its claim, which ends with its lease.
       const waitMs = reply.isStricter ? Math.min(reply.waitMs, LEASE_MS) : reply.waitMs;
       lease.notBeforeUs = this.#time.monotonicUs() + Math.ceil(waitMs * 1000);
+      lease.refusedUnits = least;
     }
     this.#changes.push({ kind: "ready", roleBudget });
   }
 
   #granted({ roleBudget, cost }: LeasedCost, keys: readonly string[], units: number): void {
-    leaseOf(cost).add(keys, units, this.#time.monotonicUs());
+    const lease = leaseOf(cost);
+    lease.add(keys, units, this.#time.monotonicUs());
+    lease.contactUs = lease.leasedUs;
     this.#leased.set(cost, roleBudget);
     this.#renewal ??= this.#renewLater();
   }
@@ -267,7 +300,7 @@ export class CostLeases {
       leaseOf(debt.cost).unusedUnits -= reply.units;
       this.#settle(debt.cost, reply.units, 0);
       debt.amount -= reply.units;
-    }
+    } else if (isLost(reply)) this.#abandonLease(debt.cost);
     if (debt.amount === 0) this.#debts.delete(debt.cost);
     else this.#payLater(reply?.kind === "wait" ? reply.waitMs : 1);
   }
@@ -291,8 +324,7 @@ export class CostLeases {
       for (const cost of this.#leased.keys()) {
         const lease = leaseOf(cost);
         this.#returnUnused(cost, lease);
-        // A settlement of nothing renews the lease.
-        if (!this.#isAway()) for (const keys of lease.keys) this.#settlements.push({ keys, written: 0, returned: 0 });
+        if (!this.#isAway()) for (const keys of lease.keys) this.#settlements.addRenewal(keys);
       }
       if (this.#leased.size > 0) this.#renewal = this.#renewLater();
       this.#scheduleExchange();
@@ -303,6 +335,13 @@ export class CostLeases {
 function leaseOf(cost: CostLog): UnitLease {
   cost.unitLease ??= new UnitLease();
   return cost.unitLease;
+}
+
+/** The claims of a request to the store. If amounts are leased, the store says if it has lost their budgets. */
+function knownClaimsOf(leased: LeasedCost, nowUs: number): readonly StoreClaim[] {
+  const { keys, contactUs } = leaseOf(leased.cost);
+  const known = new Set(keys.flat());
+  return claimsOf(leased).map(claim => (known.has(claim.key) ? { ...claim, knownAgoUs: nowUs - contactUs } : claim));
 }
 
 /** Store keys and limits of the budgets that limit this unit; none if no budget does. */

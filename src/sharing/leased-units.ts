@@ -1,16 +1,9 @@
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
-import { LEASE_MS, type Settlement } from "../stores/store.ts";
+import { LEASE_MS } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
 import { setUnreferencedTimer } from "../time/unreferenced-timer.ts";
-import { takeFirst } from "./exchange-parts.ts";
-
-/** A settlement, and the lease that it is part of. */
-export interface LeaseSettlement extends Settlement {
-  readonly lease: UnitLease;
-  written: number;
-  returned: number;
-}
+import { Settlements } from "./settlements.ts";
 
 /**
  * The units that this process has leased from the store, and what has to be settled: units that were written or are
@@ -21,7 +14,7 @@ export class LeasedUnits {
   readonly #time: Time;
   readonly #onWritten: (roleBudget: RoleBudget) => void;
   readonly #onPending: () => void;
-  readonly #settlements = new Map<string, LeaseSettlement>();
+  readonly settlements = new Settlements();
   /** Role budgets with leased units. */
   readonly #roleBudgets = new Set<RoleBudget>();
   #renewal: Timer | undefined;
@@ -50,8 +43,8 @@ export class LeasedUnits {
   settle(roleBudget: RoleBudget, written: number, returned: number): void {
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.leasedUnits === 0 || written + returned === 0) return;
-    for (const { keys, units } of unitLease.end(written)) this.#addSettlement(unitLease, keys, units, 0);
-    for (const { keys, units } of unitLease.end(returned)) this.#addSettlement(unitLease, keys, 0, units);
+    this.settlements.addWritten(unitLease.end(written));
+    this.settlements.addReturned(unitLease.end(returned));
     if (unitLease.leasedUnits === 0) this.#roleBudgets.delete(roleBudget);
     if (returned === 0) this.#onWritten(roleBudget);
     else this.#onPending();
@@ -65,7 +58,7 @@ export class LeasedUnits {
     unitLease.unusedUnits = 0;
     // The returned units are free after the next exchange, so the store may be asked again before the time that it has
     // announced.
-    unitLease.notBeforeUs = 0;
+    roleBudget.storeMayHaveUnits();
     this.settle(roleBudget, 0, unusedUnits);
   }
 
@@ -82,37 +75,14 @@ export class LeasedUnits {
   abandonLeases(): void {
     this.returnAllUnused();
     for (const { unitLease } of this.#roleBudgets)
-      if (unitLease !== undefined)
-        for (const { keys, units } of unitLease.abandon()) this.#addSettlement(unitLease, keys, units, 0);
+      if (unitLease !== undefined) this.settlements.addWritten(unitLease.abandon());
     this.#roleBudgets.clear();
-  }
-
-  get hasSettlements(): boolean {
-    return this.#settlements.size > 0;
-  }
-
-  /** At most `most` settlements, the oldest first. */
-  takeSettlements(most: number): readonly LeaseSettlement[] {
-    return takeFirst(this.#settlements, most).map(([, settlement]) => settlement);
-  }
-
-  /** The store could not be reached: these settlements are still to be made. */
-  restoreSettlements(settlements: readonly LeaseSettlement[]): void {
-    for (const { lease, keys, written, returned } of settlements) this.#addSettlement(lease, keys, written, returned);
   }
 
   /** Ends the renewal, and returns all units, those of grants too. */
   close(): void {
     this.#renewal?.cancel();
     for (const roleBudget of this.#roleBudgets) this.settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
-  }
-
-  #addSettlement(lease: UnitLease, keys: readonly string[], written: number, returned: number): void {
-    const name = keys.join("\n");
-    const sum = this.#settlements.get(name) ?? { lease, keys, written: 0, returned: 0 };
-    sum.written += written;
-    sum.returned += returned;
-    this.#settlements.set(name, sum);
   }
 
   /** Renews the leases well before they expire, and returns unused units. */
@@ -123,16 +93,10 @@ export class LeasedUnits {
         const { unitLease } = roleBudget;
         if (unitLease === undefined) continue;
         this.returnUnused(roleBudget);
-        // A settlement of nothing renews the lease.
-        for (const keys of unitLease.keys) this.#addSettlement(unitLease, keys, 0, 0);
+        for (const keys of unitLease.keys) this.settlements.addRenewal(keys);
       }
       if (this.#roleBudgets.size > 0) this.#renewal = this.#renewLater();
       this.#onPending();
     });
   }
-}
-
-/** The part of a settlement that is sent to the store. */
-export function plainSettlement({ keys, written, returned }: LeaseSettlement): Settlement {
-  return { keys, written, returned };
 }

@@ -2,7 +2,7 @@ import type { Blocker, BreakerChange, ProbePermissions } from "../breaker/breake
 import type { Breakers } from "../breaker/breakers.ts";
 import type { Denial } from "../breaker/denial.ts";
 import type { Constraint } from "../errors.ts";
-import { budgetsAbove } from "../limiter/budget.ts";
+import { type Budget, budgetsAbove } from "../limiter/budget.ts";
 import { type Charge, type Costs, ONE_UNIT } from "../limiter/charge.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { TakenOver } from "../limiter/recount.ts";
@@ -29,6 +29,8 @@ export interface PeersOptions {
   readonly time: Time;
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
+  /** The queued request that has the next turn at the budgets that this role budget shares. */
+  readonly nextBeside: (roleBudget: RoleBudget) => Waiter | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export class Peers {
   /** Number of requests to the store that were started for each role budget. */
   readonly #requestCount = new WeakMap<RoleBudget, number>();
 
-  constructor({ store, breakerStore, breakers, time, random, awayPolicy }: PeersOptions, wake: () => void) {
+  constructor({ store, breakerStore, breakers, time, random, awayPolicy, nextBeside }: PeersOptions, wake: () => void) {
     this.#time = time;
     this.#suspension = new Suspension(time);
     const dead = new DeadProcesses(time);
@@ -64,7 +66,7 @@ export class Peers {
         const call = this.#lastCalls.get(roleBudget);
         if (call !== undefined) this.#breakerSync?.refreshAhead(call);
       };
-      const unitLeases = new UnitLeases({ store, time, dead, random, awayPolicy, wake, onRequest });
+      const unitLeases = new UnitLeases({ store, time, dead, random, awayPolicy, wake, nextBeside, onRequest });
       this.#unitLeases = unitLeases;
       this.#costLeases = new CostLeases(store, time, dead, () => unitLeases.away !== undefined, wake);
       this.#slotLeases = new SlotLeases(store, time, dead, () => unitLeases.reached(), wake);
@@ -134,6 +136,14 @@ export class Peers {
     if (!wasRequesting && this.isRequesting(waiter) && this.requestCount(roleBudget) === requests)
       this.#countRequest(roleBudget);
     return isReady;
+  }
+
+  /**
+   * The budget above the role budget of a request that lacks units of which all that may be free are requested for other
+   * requests. The next reply of the store decides.
+   */
+  requestedOut({ roleBudget, charge }: Waiter, nowUs: number): Budget | undefined {
+    return this.#unitLeases?.requestedOut(roleBudget, charge.units, nowUs);
   }
 
   /** As `hasLeases`, but a store that answers may have what is missing. */

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { storeWith } from "../../test/sharing/store-with.ts";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
+import { Waiter } from "../limiter/waiter.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
@@ -127,7 +128,7 @@ test("a call of a role that a busy role delays at their total is granted within 
 test("a role that its own limit delays leaves its turns at the total to the others, so that no unit stays unused", async () => {
   const landing = { ...ROLE, rates: "1/10SECOND" };
   const limits = { hosts: { [HOST]: { metadata: ROLE, landing, total: { rates: "2/SECOND", guard_ms: 0 } } } };
-  assert.deepEqual(await sentInAMinute(limits, TWO_ROLES), [116, 6]);
+  assert.deepEqual(await sentInAMinute(limits, TWO_ROLES), [115, 7]);
 });
 
 test("a role in a cooldown leaves its turns at the total to the others, so that no unit stays unused", async () => {
@@ -166,4 +167,103 @@ test("a role whose slot another process has leaves its turns at the total to the
     sent,
     Array.from({ length: 20 }, () => "metadata"),
   );
+});
+
+for (const [rates, weight, used] of [
+  ["2/SECOND", 2, 0.9],
+  ["10/SECOND", 5, 0.5],
+] as const)
+  for (const storeMs of [0, 30])
+    test(`a role whose requests have weight ${weight} takes turns at ${rates} with those of other processes, with a store that answers after ${storeMs} ms`, async () => {
+      const time = new FakeTime();
+      const store = new MemoryStore(time);
+      const policies = limitPoliciesFrom(twoRoles(rates), "test");
+      const light = [0, 0, 0];
+      const heavy = [0, 0, 0];
+      for (const process of light.keys()) {
+        const member = store.member(`p${process}`);
+        const slow = storeWith(member, {
+          exchange: async (...exchange) => {
+            if (storeMs > 0) await time.sleep(storeMs);
+            return member.exchange(...exchange);
+          },
+        });
+        const gate = new Gate(policies, time, { store: slow, random: () => 0.5 });
+        const sendAll = async (call: Call, sent: number[]) => {
+          for (;;) {
+            await send(gate, call);
+            sent[process] = (sent[process] ?? 0) + 1;
+          }
+        };
+        for (let worker = 0; worker < 8; worker += 1) {
+          void sendAll({ role: "metadata" }, light);
+          void sendAll({ role: "landing", weight }, heavy);
+        }
+      }
+      await time.advance(60_000);
+      const units = heavy.map((count, process) => count * weight + (light[process] ?? 0));
+      assert.ok(spreadOf(units) <= 4 * weight, `processes: ${units.join()}`);
+      assert.ok(heavy.every(count => count > 0) && spreadOf(heavy) <= 3, `heavy: ${heavy.join()}`);
+      const alone = sum(await sentInAMinute(twoRoles(rates), [{ role: "metadata" }]));
+      assert.ok(sum(units) >= used * alone, `${sum(units)} of ${alone} units`);
+    });
+
+for (const [landing, artifact] of [
+  [3, 0],
+  [3, 3],
+  [1, 4],
+] as const)
+  for (const afterMs of [0, 1500, 2700])
+    test(`check knows the turns of the roles below a total in the store: ${landing} and ${artifact} wait, ${afterMs} ms later`, async () => {
+      const limits = { hosts: { [HOST]: { ...ROLES, total: ONE_A_SECOND } } };
+      const { time, gate } = processOf(limits);
+      for (let index = 0; index < 6; index += 1) void send(gate, { role: "metadata" });
+      for (let index = 0; index < landing; index += 1) void send(gate, { role: "landing" });
+      for (let index = 0; index < artifact; index += 1) void send(gate, { role: "artifact" });
+      await time.advance(afterMs);
+      const beganUs = time.monotonicUs();
+      const toldMs = gate.check({ host: HOST, role: "artifact" })?.retryAfterMs;
+      let waitedMs: number | undefined;
+      void send(gate, { role: "artifact" }).then(() => {
+        waitedMs = (time.monotonicUs() - beganUs) / 1000;
+      });
+      await time.advance(20_000);
+      assert.equal(toldMs, waitedMs);
+    });
+
+test("the work for a unit of a total does not grow with the partitions that wait for it", async () => {
+  const metadata = { ...ROLE, per: "partition" } as const;
+  const limits = { hosts: { [HOST]: { metadata, total: { rates: "2/SECOND", guard_ms: 0 } } } };
+  const time = new FakeTime();
+  const member = new MemoryStore(time).member("p");
+  let requests = 0;
+  const store = storeWith(member, {
+    exchange: (settlements, asked, ...rest) => {
+      requests += asked.length;
+      return member.exchange(settlements, asked, ...rest);
+    },
+  });
+  const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { store, random: () => 0.5 });
+  let sent = 0;
+  for (let index = 0; index < 500; index += 1)
+    void send(gate, { role: "metadata", partition: `t${index}` }, { maxWaitMs: 3_600_000 }).then(() => {
+      sent += 1;
+    });
+  await time.advance(500);
+  // Each judgement of the waiting requests asks each of them for the end of its bound.
+  const { latestUs } = Waiter.prototype;
+  let judged = 0;
+  Waiter.prototype.latestUs = function (this: Waiter, nowUs: number) {
+    judged += 1;
+    return latestUs.call(this, nowUs);
+  };
+  [requests, sent] = [0, 0];
+  try {
+    await time.advance(10_000);
+  } finally {
+    Waiter.prototype.latestUs = latestUs;
+  }
+  assert.equal(sent, 20);
+  assert.ok(requests <= 2 * sent, `${requests} requests to the store`);
+  assert.ok(judged <= 2 * sent, `${judged} judgements of a request`);
 });

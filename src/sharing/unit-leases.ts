@@ -1,16 +1,19 @@
 import { StoreError } from "../errors.ts";
+import { type Budget, budgetsAbove } from "../limiter/budget.ts";
 import type { TakenOver } from "../limiter/recount.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { USE_WITHIN_US } from "../limiter/shared-use.ts";
-import { type BudgetStore, LEASE_MS, type LeaseReply, type UseReport } from "../stores/store.ts";
+import type { Waiter } from "../limiter/waiter.ts";
+import { type BudgetStore, LEASE_MS, type LeaseReply, type Settlement, type UseReport } from "../stores/store.ts";
 import type { Time } from "../time/time.ts";
 import type { DeadProcesses } from "./dead-processes.ts";
 import { MAX_PARTS } from "./exchange-parts.ts";
-import { LeasedUnits, type LeaseSettlement, plainSettlement } from "./leased-units.ts";
+import { LeasedUnits } from "./leased-units.ts";
+import { isLost } from "./lost-data.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
+import { RequestedUnits } from "./requested-units.ts";
 import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
-import { type SiblingTurn, SiblingTurns } from "./sibling-turns.ts";
 import { SpareUnits } from "./spare-units.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
 import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
@@ -33,6 +36,8 @@ export interface UnitLeasesOptions {
   readonly random: () => number;
   readonly awayPolicy: () => AwayPolicy;
   readonly wake: () => void;
+  /** The queued request that has the next turn at the budgets that this role budget shares. */
+  readonly nextBeside: (roleBudget: RoleBudget) => Waiter | undefined;
   /** Called when units are requested for a role budget: the records that its next request needs can be read meanwhile. */
   readonly onRequest?: ((roleBudget: RoleBudget) => void) | undefined;
 }
@@ -49,6 +54,7 @@ export class UnitLeases {
   readonly #dead: DeadProcesses;
   readonly #wake: () => void;
   readonly #onRequest: ((roleBudget: RoleBudget) => void) | undefined;
+  readonly #nextBeside: (roleBudget: RoleBudget) => Waiter | undefined;
   readonly #outage: StoreOutage;
   readonly #reports = new SharedUseReports();
   /** The outage for which the use that is known was collected. */
@@ -60,9 +66,7 @@ export class UnitLeases {
   readonly #units: LeasedUnits;
   readonly #spare: SpareUnits;
   readonly #requests: UnitRequests;
-  readonly #turns = new SiblingTurns();
-  /** Role budgets for which units were requested only because they had the next turn. */
-  readonly #inTurn = new WeakSet<RoleBudget>();
+  readonly #requested = new RequestedUnits();
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
   /** When an operator has last changed the rates of a budget. */
@@ -78,7 +82,8 @@ export class UnitLeases {
   /** Whether settlements must be sent without waiting for the next request of units. */
   #isDue = false;
 
-  constructor({ store, time, dead, random, awayPolicy, wake, onRequest }: UnitLeasesOptions) {
+  constructor({ store, time, dead, random, awayPolicy, wake, nextBeside, onRequest }: UnitLeasesOptions) {
+    this.#nextBeside = nextBeside;
     this.#onRequest = onRequest;
     this.#store = store;
     this.#time = time;
@@ -91,7 +96,7 @@ export class UnitLeases {
       () => this.#settleNow(),
     );
     this.#spare = new SpareUnits({ time, processes: () => store.processes, onKept: () => this.#returnKept() });
-    this.#requests = new UnitRequests(time, this.#pace, this.#spare, this.#turns);
+    this.#requests = new UnitRequests(time, this.#pace, this.#spare);
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -124,8 +129,15 @@ export class UnitLeases {
       this.awaitStore(roleBudget);
       return false;
     }
-    if (unitLease.readyUs(units) <= nowUs) this.#request(roleBudget, units, wanted);
+    if (roleBudget.storeReadyUs(units) <= nowUs) this.#request(roleBudget, units, wanted);
     return false;
+  }
+
+  /** The budget above of which all units that may be free are requested; undefined if the units may be requested now. */
+  requestedOut(roleBudget: RoleBudget, units: number, nowUs: number): Budget | undefined {
+    if (this.#outage.away !== undefined || roleBudget.unitLease?.isRequesting) return undefined;
+    if (this.has(roleBudget, units, nowUs)) return undefined;
+    return budgetsAbove(roleBudget).find(budget => budget.isRequestedOut(units, nowUs));
   }
 
   /** Keeps leases for the next call that does not wait, for as long as they may be used. */
@@ -136,10 +148,9 @@ export class UnitLeases {
   charged(roleBudget: RoleBudget, units: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     unitLease.charge(units);
-    if (roleBudget.waiting === 0) this.#turns.leave(roleBudget);
     const wanted = roleBudget.waiting - unitLease.unusedUnits;
     if (wanted <= 0 || this.#outage.away !== undefined) return;
-    if (this.#pace.isRunningLow(roleBudget)) this.#request(roleBudget, units, wanted);
+    if (this.#pace.isRunningLow(roleBudget)) this.#requestAhead(roleBudget, units, wanted);
   }
 
   written(roleBudget: RoleBudget, units: number): void {
@@ -157,7 +168,7 @@ export class UnitLeases {
   /** The policy has other limits. The store has granted unused units under the former ones, which may be looser. */
   limitsChanged(takenOver: readonly TakenOver[]): void {
     this.#limitsVersion += 1;
-    this.#turns.clear();
+    this.#requested.clear();
     this.#units.returnAllUnused();
     this.takenOver(takenOver);
   }
@@ -184,9 +195,8 @@ export class UnitLeases {
 
   /** The store may have units of this role budget before the time that it has announced. */
   askAgain(roleBudget: RoleBudget): void {
-    const { unitLease } = roleBudget;
-    if (unitLease === undefined || unitLease.notBeforeUs === 0) return;
-    unitLease.notBeforeUs = 0;
+    if (roleBudget.storeReadyUs(roleBudget.unitLease?.refusedUnits ?? 1) === 0) return;
+    roleBudget.storeMayHaveUnits();
     this.#changes.push({ kind: "earlier", roleBudget });
   }
 
@@ -238,8 +248,8 @@ export class UnitLeases {
   async #returnAll(): Promise<void> {
     if (this.#outage.away !== undefined) return;
     try {
-      while (this.#units.hasSettlements)
-        await this.#store.exchange(this.#units.takeSettlements(MAX_PARTS).map(plainSettlement), []);
+      const { settlements } = this.#units;
+      while (settlements.size > 0) await this.#store.exchange(settlements.take(MAX_PARTS), []);
     } catch {
       // The store does not answer: as if it were away.
     }
@@ -248,40 +258,19 @@ export class UnitLeases {
   #request(roleBudget: RoleBudget, least: number, wanted: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     if (unitLease.isRequesting) return;
-    for (const turn of this.#turns.before(roleBudget, least, this.#time.monotonicUs())) this.#requestInTurn(turn);
-    this.#addRequest(roleBudget, least, wanted);
+    unitLease.isRequesting = true;
+    this.#requested.requested(roleBudget, least);
+    this.#onRequest?.(roleBudget);
+    this.#requests.add(roleBudget, least, wanted);
     this.#scheduleExchange();
   }
 
-  /** Requests units for the role budget that has the next turn at a shared budget, before another one gets some. */
-  #requestInTurn({ roleBudget, least }: SiblingTurn): void {
-    const unitLease = this.#units.leaseOf(roleBudget);
-    if (unitLease.isRequesting || unitLease.unusedUnits > 0) return;
-    this.#inTurn.add(roleBudget);
-    this.#addRequest(roleBudget, least, roleBudget.waiting);
-  }
-
-  #addRequest(roleBudget: RoleBudget, least: number, wanted: number): void {
-    this.#units.leaseOf(roleBudget).isRequesting = true;
-    this.#onRequest?.(roleBudget);
-    this.#requests.add(roleBudget, least, wanted);
-  }
-
-  /** Returns the units that were requested in turn and cannot be used yet, and asks for the role budgets behind. */
-  #passTurns(roleBudgets: readonly RoleBudget[]): void {
-    const nowUs = this.#time.monotonicUs();
-    const unused = roleBudgets.filter(roleBudget => {
-      const { unusedUnits, leasedUnits, leasedUs } = this.#units.leaseOf(roleBudget);
-      const isInTurn = this.#inTurn.delete(roleBudget);
-      return isInTurn && unusedUnits > 0 && unusedUnits === leasedUnits && leasedUs <= nowUs;
-    });
-    if (unused.length === 0) return;
-    for (const roleBudget of unused) {
-      this.#turns.leave(roleBudget);
-      this.#units.returnUnused(roleBudget);
-    }
-    for (const roleBudget of roleBudgets) this.askAgain(roleBudget);
-    this.#wake();
+  /** Requests units before the time at which they can be expected, for the request that will have the turn then. */
+  #requestAhead(roleBudget: RoleBudget, least: number, wanted: number): void {
+    const next = this.#nextBeside(roleBudget);
+    if (next === undefined || next.roleBudget === roleBudget) this.#request(roleBudget, least, wanted);
+    else if (next.units <= least || next.roleBudget.storeReadyUs(next.units) <= this.#time.monotonicUs())
+      this.#request(next.roleBudget, next.units, next.roleBudget.waiting);
   }
 
   #settleNow(): void {
@@ -322,9 +311,9 @@ export class UnitLeases {
     this.#collectReports(away);
     const reports =
       away !== undefined || this.#reports.hasCollected ? this.#reports.take(sentUs, MAX_PARTS) : undefined;
-    if (!this.#units.hasSettlements && this.#requests.size === 0 && reports === undefined) return;
-    const settlements = this.#units.takeSettlements(MAX_PARTS);
-    const hasAllSettlements = !this.#units.hasSettlements;
+    if (this.#units.settlements.size === 0 && this.#requests.size === 0 && reports === undefined) return;
+    const settlements = this.#units.settlements.take(MAX_PARTS);
+    const hasAllSettlements = this.#units.settlements.size === 0;
     this.#isDue = !hasAllSettlements;
     // No unit is leased before the store has all reports.
     const requests = this.#reports.hasCollected ? [] : this.#requests.take(sentUs, MAX_PARTS);
@@ -360,7 +349,6 @@ export class UnitLeases {
       this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
-    this.#passTurns(roleBudgets);
     // No request uses what is left over now: the other processes may.
     for (const roleBudget of roleBudgets)
       if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
@@ -385,14 +373,14 @@ export class UnitLeases {
 
   /** One exchange, counted while it is in flight. */
   async #ask(
-    settlements: readonly LeaseSettlement[],
+    settlements: readonly Settlement[],
     requests: readonly UnitRequest[],
     reports: readonly UseReport[] | undefined,
   ): Promise<readonly LeaseReply[]> {
     this.#exchanging += 1;
     try {
       return await this.#store.exchange(
-        settlements.map(plainSettlement),
+        settlements,
         requests.map(({ roleBudget: _, ...request }) => request),
         reports,
         this.#dead.ids,
@@ -407,10 +395,10 @@ export class UnitLeases {
     const unitLease = this.#units.leaseOf(roleBudget);
     const ms = this.#pace.askAhead(roleBudget, () => {
       if (unitLease.unusedUnits > 0 || this.#outage.away !== undefined) return;
-      if (unitLease.notBeforeUs <= this.#time.monotonicUs()) return;
-      if (roleBudget.waiting > 0) this.#request(roleBudget, least, roleBudget.waiting);
+      if (roleBudget.storeReadyUs(least) <= this.#time.monotonicUs()) return;
+      if (roleBudget.waiting > 0) this.#requestAhead(roleBudget, least, roleBudget.waiting);
       // A caller that was refused may try again, and then the store is asked.
-      else unitLease.notBeforeUs = 0;
+      else roleBudget.storeMayHaveUnits();
     });
     unitLease.askUs = ms === undefined ? 0 : this.#time.monotonicUs() + Math.ceil(ms * 1000);
   }
@@ -425,8 +413,9 @@ export class UnitLeases {
   #applyReply({ roleBudget, claims, least }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     const nowUs = this.#time.monotonicUs();
-    const expectedUs = unitLease.readyUs(least);
+    const expectedUs = roleBudget.storeReadyUs(least);
     unitLease.isRequesting = false;
+    this.#requested.replied(roleBudget);
     if (reply !== undefined && !isLost(reply)) {
       unitLease.contactUs = nowUs;
       applyContact(roleBudget, claims, reply.kind === "wait" ? reply.key : undefined, nowUs);
@@ -438,22 +427,28 @@ export class UnitLeases {
     if (reply?.kind === "granted") {
       const keys = claims.map(({ key }) => key);
       this.#units.add(roleBudget, keys, reply.units, Math.ceil((reply.delayMs ?? 0) * 1000));
-      this.#turns.granted(roleBudget, reply.units);
     }
-    if (reply?.kind === "wait") this.#turns.refused(roleBudget, reply.key);
     if (reply !== undefined) {
       const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
-      unitLease.notBeforeUs = waitUs === 0 ? 0 : nowUs + waitUs;
-      unitLease.refusedUnits = reply.kind === "wait" ? least : 1;
+      const isWaiting = reply.kind === "wait";
+      const full = fullBudget(roleBudget, reply, nowUs);
+      const untilUs = waitUs === 0 ? 0 : nowUs + waitUs;
+      roleBudget.storeMayHaveUnits();
+      if (full === undefined) {
+        unitLease.notBeforeUs = untilUs;
+        unitLease.refusedUnits = isWaiting ? least : 1;
+      } else {
+        full.fullUntilUs = untilUs;
+        full.fullForUnits = isWaiting ? least : 1;
+      }
       this.#pace.adjust(roleBudget, reply);
     }
     if (reply?.isStricter && !unitLease.isOverruled) {
       unitLease.isOverruled = true;
       this.#changes.push({ kind: "overruled", roleBudget });
     }
-    // The timer of the waiting requests is set for the time that the store had announced before. In turn, it may be due
-    // and not have fired yet.
-    if (this.#inTurn.has(roleBudget) || (expectedUs > nowUs && unitLease.readyUs(least) < expectedUs))
+    // The timer of the waiting requests is set for the time that the store had announced before.
+    if (expectedUs > nowUs && roleBudget.storeReadyUs(least) < expectedUs)
       this.#changes.push({ kind: "earlier", roleBudget });
     this.#changes.push({ kind: "ready", roleBudget });
   }
@@ -480,7 +475,7 @@ export class UnitLeases {
       for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
     for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
     if (this.#dead.addedUs <= sentUs) return;
-    for (const roleBudget of roleBudgets) this.#units.leaseOf(roleBudget).notBeforeUs = 0;
+    for (const roleBudget of roleBudgets) roleBudget.storeMayHaveUnits();
   }
 
   /**
@@ -501,15 +496,11 @@ export class UnitLeases {
   /** A reply is outdated: its units are returned, and the store is asked again. */
   #dropReply(roleBudget: RoleBudget): void {
     this.#units.returnUnused(roleBudget);
-    this.#units.leaseOf(roleBudget).notBeforeUs = 0;
+    roleBudget.storeMayHaveUnits();
   }
 
-  #storeLost(
-    isFirstFailure: boolean,
-    settlements: readonly LeaseSettlement[],
-    roleBudgets: readonly RoleBudget[],
-  ): void {
-    this.#units.restoreSettlements(settlements);
+  #storeLost(isFirstFailure: boolean, settlements: readonly Settlement[], roleBudgets: readonly RoleBudget[]): void {
+    this.#units.settlements.restore(settlements);
     if (isFirstFailure) this.#changes.push({ kind: "store", shares: "limits", away: this.#outage.away });
     // Units that were not needed yet, or leased ahead, would be used when the store has long been away.
     this.#units.returnAllUnused();
@@ -519,6 +510,7 @@ export class UnitLeases {
     this.#awaiting.clear();
     for (const roleBudget of requesting) {
       this.#units.leaseOf(roleBudget).isRequesting = false;
+      this.#requested.replied(roleBudget);
       this.#changes.push({ kind: "ready", roleBudget });
     }
     this.#outage.probeLater(false);
@@ -539,8 +531,11 @@ export class UnitLeases {
 const LOST_DATA =
   "the shared store has lost data, or may lack its last changes, so it may not count all requests that were sent";
 
-function isLost(reply: LeaseReply | undefined): boolean {
-  return reply?.kind === "wait" && reply.isLost === true;
+/** The budget above the role budget that has no more units; undefined if it is the role budget, or not known. */
+function fullBudget(roleBudget: RoleBudget, reply: LeaseReply, nowUs: number): Budget | undefined {
+  const above = budgetsAbove(roleBudget);
+  if (reply.kind === "wait") return above.find(({ storeKey }) => storeKey === reply.key);
+  return above.find(({ log, windows }) => log.earliestUs(windows, 0, reply.units + 1, nowUs) > nowUs);
 }
 
 /** When the next units can be expected; 0 if the process may ask at any time. */

@@ -4,7 +4,6 @@ import type { Time } from "../time/time.ts";
 import { takeFirst } from "./exchange-parts.ts";
 import type { RequestPace } from "./request-pace.ts";
 import { claimsOf } from "./shared-use-reports.ts";
-import type { SiblingTurns } from "./sibling-turns.ts";
 import type { SpareUnits } from "./spare-units.ts";
 
 /** The use over all processes is asked for again after this. */
@@ -22,14 +21,12 @@ export class UnitRequests {
   readonly #time: Time;
   readonly #pace: RequestPace;
   readonly #spare: SpareUnits;
-  readonly #turns: SiblingTurns;
   readonly #wanted = new Map<RoleBudget, { readonly least: number; readonly most: number }>();
 
-  constructor(time: Time, pace: RequestPace, spare: SpareUnits, turns: SiblingTurns) {
+  constructor(time: Time, pace: RequestPace, spare: SpareUnits) {
     this.#time = time;
     this.#pace = pace;
     this.#spare = spare;
-    this.#turns = turns;
   }
 
   get size(): number {
@@ -39,20 +36,18 @@ export class UnitRequests {
   /** Requests at least `least` units, up to `wanted` for the waiting requests, and spare ones; at most those of a turn. */
   add(roleBudget: RoleBudget, least: number, wanted: number): void {
     this.#pace.asking(roleBudget);
-    this.#turns.requesting(roleBudget, least);
     const most = wanted + this.#spare.grow(roleBudget, this.#time.monotonicUs());
-    const bounded = Math.min(most, this.#turns.mostUnits(roleBudget), MAX_UNITS_PER_LEASE);
+    const bounded = Math.min(most, roleBudget.turnUnits, MAX_UNITS_PER_LEASE);
     this.#wanted.set(roleBudget, { least, most: Math.max(least, bounded) });
   }
 
-  /** The first requests, at most `most`, to be sent now. The store serves them in the order of their turns. */
+  /** The first requests, at most `most`, to be sent now, in the order of their turns. */
   take(nowUs: number, most: number): readonly UnitRequest[] {
-    const taken = takeFirst(this.#wanted, most).map(([roleBudget, wanted]) => ({
+    return takeFirst(this.#wanted, most).map(([roleBudget, wanted]) => ({
       ...{ roleBudget, claims: claimsOf(roleBudget, nowUs), ...wanted },
       aheadMs: this.#pace.aheadMs(roleBudget),
       wantsUse: nowUs - (roleBudget.sharedUse?.sentUs ?? Number.NEGATIVE_INFINITY) >= USE_REFRESH_US,
     }));
-    return taken.toSorted((a, b) => this.#turns.orderOf(a.roleBudget) - this.#turns.orderOf(b.roleBudget));
   }
 
   /** Drops all requests that were not sent, and returns their role budgets. */

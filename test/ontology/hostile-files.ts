@@ -79,6 +79,13 @@ export const HOSTILE_FILES: Readonly<Record<string, (bytes: number) => string>> 
     return `{"@context":{"p":{"@id":"urn:p","@context":{${terms}"z":"urn:z"}}},"@graph":[${nodes}{}]}`;
   },
   "XML literals": n => rdf(`<e:A><e:p rdf:parseType="Literal">${repeat(n, "<b/>")}</e:p></e:A>`),
+  "XML literals with a long namespace": n =>
+    rdf(`<e:A><e:p rdf:parseType="Literal">${repeat(n, "<f:b/>")}</e:p></e:A>`, `xmlns:f="urn:${"f".repeat(1000)}"`),
+  "XML literals with many namespaces": n =>
+    rdf(
+      `<e:A><e:p rdf:parseType="Literal"><e:b ${fill(n / 5, i => `n${i}:a="" `)}>${repeat(n / 2, "<n0:b/>")}</e:b></e:p></e:A>`,
+      fill(n / 2, i => `xmlns:n${i}="urn:${i}" `),
+    ),
   "text in many pieces": n => rdf(`<e:A><e:p>${repeat(n, "&lt;<![CDATA[a]]>")}</e:p></e:A>`),
   "a long collection": n => rdf(`<e:A><e:p rdf:parseType="Collection">${repeat(n, "<e:B/>")}</e:p></e:A>`),
   "OWL/XML: wide axiom": n =>
@@ -110,6 +117,10 @@ export const HOSTILE_FILES: Readonly<Record<string, (bytes: number) => string>> 
   "OBO: a long ontology name": n => `ontology: ${"a".repeat(1000)}\n${fill(n, i => `[Term]\nid: c${i}\n`)}`,
   "OBO: stanzas": n => fill(n, i => `[Term]\nid: a:${i}\n`),
   "OBO: qualifiers": n => `[Term]\nid: a\nis_a: b ${repeat(n, " {")}`,
+  "OBO: quotation marks in qualifiers": n => `[Term]\nid: a\nis_a: b {"${repeat(n, '\\"')}}`,
+  "OBO: names of qualifiers": n => `[Term]\nid: a\nis_a: b {${repeat(n, "a=")}}`,
+  "OBO: a long shorthand": n =>
+    `[Typedef]\nid: p\nxref: a:${"a".repeat(1000)}\n${fill(n, i => `[Term]\nid: a:${i}\nrelationship: p b\n`)}`,
   "functional: open parentheses": n => `Ontology(${repeat(n, "SubClassOf(")}`,
   "functional: wide": n => `Ontology(DisjointClasses(${repeat(n, "<a> ")}))`,
   "functional: an open string": n => `Ontology(Annotation(rdfs:label "${repeat(n, "\\\\")}`,

@@ -151,6 +151,30 @@ test("a frozen pull finds a version in a mirror that was stored with --accept", 
   assert.equal(await readFile(join(store, "x", "2026-01-01", "x.obo"), "utf8"), text);
 });
 
+test("a pull with a pinned hash or version finds the file in a mirror if its address fails", async t => {
+  const { files, folder, run, lock, store, server, write } = await setUp(t, direct("/x.obo"));
+  const text = release("2026-01-01", 3);
+  files.set("/x.obo", text);
+  await run("pull");
+  const { sha256 } = (await lock()).x;
+  await cp(store, join(folder, "mirror"), { recursive: true });
+  files.clear();
+  const pullWith = async (more: string) => {
+    await rm(store, { recursive: true });
+    await write(direct("/x.obo", `, mirrors: [mirror], ${more}`)(server.origin));
+    const { exitCode, stderr } = await run("pull");
+    assert.equal(exitCode, 0, stderr);
+    assert.equal(await readFile(join(store, "x", "2026-01-01", "x.obo"), "utf8"), text);
+  };
+  await pullWith(`sha256: "${sha256}"`);
+  await rm(join(folder, "ontologies.lock.json"));
+  await pullWith('version: "2026-01-01"');
+  await rm(join(folder, "ontologies.lock.json"));
+  await write(direct("/download", ', mirrors: [mirror], target_formats: [obo], version: "2026-01-01"')(server.origin));
+  await rm(store, { recursive: true });
+  assert.equal((await run("pull")).exitCode, 0);
+});
+
 test("the lockfile contains each file as soon as it is stored", async t => {
   const { files, run, lock, write, server, folder } = await setUp(t, direct("/x.obo"));
   files.set("/x.obo", release("1.0", 2));

@@ -55,10 +55,10 @@ const NQ = NT.replaceAll(" .\n", " <http://a/g> .\n");
 const TRIG = `@prefix owl: <http://www.w3.org/2002/07/owl#> .
 <http://a/g> { <http://a/x> a owl:Ontology ; owl:versionInfo "8" . }
 `;
-/** Formats, each with a complete file and the label of its version. */
 /** The formats that are text. */
 export type SampleFormat = Exclude<OntologyFileFormat, "xbrl-package">;
 
+/** Formats, each with a complete file and the label of its version. */
 export const SAMPLES: readonly (readonly [SampleFormat, string, label: string])[] = [
   ["rdf-xml", RDF, "2026-11-01"],
   ["owl-xml", OWX, "2.0"],

@@ -1,7 +1,7 @@
 /** What every store of ontologies does, whether it is a folder or a bucket. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { sha256Of } from "../../src/files/file-hash.ts";
 import type { OntologyManifest } from "../../src/ontology/ontology-manifest.ts";
@@ -54,6 +54,18 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Co
     assert.ok(old.path.startsWith(store.root) && old.path.endsWith("/hp.obo"), old.path);
     assert.deepEqual(await store.foldersWithoutManifest("hp"), []);
     assert.equal(existsSync(join(folder, `${sha256Of(`one${JSON.stringify({})}`)}.part`)), false);
+  });
+
+  test(`${name}: unpacked files and copies of a killed pull are leftovers, and a partial file is not`, async t => {
+    const { store } = await open(t);
+    await store.prepare();
+    const partial = store.work.partialPath("hp");
+    mkdirSync(dirname(partial), { recursive: true });
+    const leftovers = [".1", ".2", ".copy", ".copy.1", ".copy.2"].map(ending => partial + ending);
+    for (const path of [partial, ...leftovers]) writeFileSync(path, "");
+    await store.removeLeftovers("hp");
+    assert.deepEqual(leftovers.filter(existsSync), []);
+    assert.ok(existsSync(partial));
   });
 
   test(`${name}: equal bytes of a version are stored once, and other bytes beside them`, async t => {

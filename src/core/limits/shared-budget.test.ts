@@ -241,8 +241,24 @@ test("a process waits one turn while another is waiting, and none when it is the
   budget.setWaiting("a", { least: 2, most: 2 }, 1000, 1000);
   assert.equal(budget.dueUs("a", 1, 1000), 0);
   assert.equal(budget.dueUs("b", 1, 1000), 1_001_000, "the two free units are those of the other");
-  assert.equal(budget.offer("b", claim, { least: 1, most: 1 }, 19_999).units, 0);
-  assert.equal(budget.offer("b", claim, { least: 1, most: 1 }, 20_000).units, 1, "the other has not come");
+  assert.equal(budget.offer("b", claim, { least: 1, most: 1 }, 20_999).units, 0);
+  assert.equal(budget.offer("b", claim, { least: 1, most: 1 }, 21_000).units, 1, "the other has not come");
+});
+
+test("a process that needs two units is not starved by one that takes each unit as soon as it is free", () => {
+  const budget = new SharedBudget();
+  const claim = claimOf([2, SECOND]);
+  for (const name of ["heavy", "light"]) budget.join(name, claim, LEASE, 0);
+  for (const us of [0, SECOND / 2]) {
+    budget.reserve("light", 1, us);
+    budget.settle("light", 1, 0, us);
+  }
+  const dueUs = budget.dueUs("heavy", 2, SECOND / 2);
+  assert.equal(dueUs, 1.5 * SECOND);
+  budget.setWaiting("heavy", { least: 2, most: 2 }, dueUs, SECOND / 2);
+  assert.equal(budget.offer("light", claim, { least: 1, most: 1 }, 1.4 * SECOND).units, 0);
+  assert.equal(budget.offer("heavy", claim, { least: 2, most: 2 }, dueUs).units, 2);
+  assert.equal(budget.offer("light", claim, { least: 1, most: 1 }, dueUs + 20_000).units, 1, "heavy has not come");
 });
 
 test("returned units leave no stamp", () => {

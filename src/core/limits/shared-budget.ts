@@ -61,7 +61,7 @@ export interface BudgetState {
   readonly othersUs?: number | undefined;
 }
 
-/** How long a free unit is reserved for the processes whose turn it is. */
+/** How long free units are reserved for the processes whose turn it is, when there are enough for them. */
 const TURN_US = 20_000;
 /** A process takes its share of a window in this many turns, so that it sends evenly and needs few exchanges. */
 const TURNS_PER_WINDOW = 4;
@@ -207,7 +207,8 @@ export class SharedBudget {
     if (isFree && free - unitsBefore >= least)
       return { units: Math.min(free - unitsBefore, this.#turnUnits(demand, others)), usableUs: nowUs, isOnlyUser };
     const isNext = this.#hasUnitsForAll(unitsBefore, least, aheadUs, nowUs);
-    if (isFree && (isNext || nowUs - freeUs >= TURN_US)) return { units: least, usableUs: nowUs, isOnlyUser };
+    if (isFree && (isNext || this.#reservedUntilUs(least, unitsBefore, nowUs) <= nowUs))
+      return { units: least, usableUs: nowUs, isOnlyUser };
     return { units: 0, usableUs: isNext && !isFree ? freeUs : undefined, isOnlyUser };
   }
 
@@ -245,7 +246,7 @@ export class SharedBudget {
     const unitsBefore = this.#turns.unitsBefore(member);
     const expectedUs =
       unitsBefore === 0 ? freeUs : this.#log.expectedUs(this.#windows, this.#spacingUs, unitsBefore + least, nowUs);
-    return expectedUs > nowUs ? expectedUs : Math.max(nowUs, freeUs + TURN_US);
+    return expectedUs > nowUs ? expectedUs : Math.max(nowUs, this.#reservedUntilUs(least, unitsBefore, nowUs));
   }
 
   /** Leased units were written now, or are returned. Units of a lease that has ended were counted already. */
@@ -352,6 +353,18 @@ export class SharedBudget {
       (this.#spacingUs === 0 || pending === 0) && this.#windows.every(({ limit }) => pending + units <= limit);
     if (!isKnown || unitsBefore === 0) return isKnown;
     return this.#log.expectedUs(this.#windows, this.#spacingUs, units, nowUs) <= nowUs + aheadUs;
+  }
+
+  /**
+   * Until when free units are reserved for the processes whose turns come before: a moment after all of them could have
+   * theirs. A process that needs several units gets them only if no other one takes each as soon as it is free. It may be
+   * due later than they are free, so that several units are also reserved until the first process is due.
+   */
+  #reservedUntilUs(least: number, unitsBefore: number, nowUs: number): number {
+    const limit = Math.min(...this.#windows.map(window => window.limit));
+    const units = Math.max(least, Math.min(unitsBefore, limit));
+    const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, units, nowUs);
+    return (unitsBefore > 1 ? Math.max(freeUs, this.#turns.headDueUs) : freeUs) + TURN_US;
   }
 
   /** The units of one turn. */

@@ -50,6 +50,11 @@ export class TurnQueue {
     };
   }
 
+  /** When the process of the first turn is due to ask. */
+  get headDueUs(): number {
+    return this.#headDueUs;
+  }
+
   /** How many other processes wait. */
   othersWaiting({ turn }: BudgetMember): number {
     return this.#waiting - (turn === undefined ? 0 : 1);

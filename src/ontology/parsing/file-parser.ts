@@ -12,6 +12,8 @@ export interface FileParser {
   readonly statementUnit: StatementUnit;
   /** Why the statements of a valid file are missing, all of them or some; undefined if none is missing. */
   readonly note?: string | undefined;
+  /** Of OBO, after the end of the file: the ids of relations that stand for others. */
+  readonly shorthands?: ReadonlyMap<string, string> | undefined;
   /** @throws SyntaxProblem */
   write(text: string): void;
   /** Call it once, after the last chunk. @throws SyntaxProblem if the file is incomplete. */

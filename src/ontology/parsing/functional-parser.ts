@@ -1,7 +1,7 @@
 import { BlankNodes, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import type { FileParser } from "./file-parser.ts";
 import { checkDepth } from "./limits.ts";
-import { AXIOMS, ENTITY_TYPES, emitAxiom, emitValue, iriOf, type Operand } from "./owl-axiom.ts";
+import { AXIOMS, ENTITY_TYPES, emitAxiom, emitValue, iriOf, literalOf, type Operand } from "./owl-axiom.ts";
 import { OwlPrefixes } from "./owl-prefixes.ts";
 import { OwlTokenizer, type OwlTokenType } from "./owl-tokenizer.ts";
 import { OWL_IMPORTS, OWL_ONTOLOGY, OWL_VERSION_IRI, RDF_TYPE } from "./rdf-vocabulary.ts";
@@ -123,7 +123,8 @@ export class FunctionalParser implements FileParser {
     const last = operands.at(-1);
     if (count > operands.length) return;
     if (last?.kind !== "literal") throw new SyntaxProblem("language or datatype without a text");
-    operands[operands.length - 1] = { ...last, ...change };
+    const { text, language, datatype } = { ...last, ...change };
+    operands[operands.length - 1] = literalOf(text, language, datatype);
   }
 
   #open(): void {

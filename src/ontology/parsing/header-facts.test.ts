@@ -63,3 +63,26 @@ test("a label that comes before the type of the ontology is its title", async ()
   const facts = await factsOf('<urn:c> rdfs:label "A class" . <urn:o> rdfs:label "My ontology" ; a owl:Ontology .');
   assert.equal(facts?.title, "My ontology");
 });
+
+test("of several dates, one that begins with its year takes precedence over a text", async () => {
+  const dateOf = async (...dates: readonly string[]) => {
+    const values = dates.map(date => JSON.stringify(date)).join(", ");
+    const found = await inspect(`<http://a/x> a <${OWL}Ontology> ; <http://purl.org/dc/terms/date> ${values} .`);
+    return found.kind === "valid" ? found.facts?.date : found.problem;
+  };
+  assert.equal(await dateOf("May 2012", "2024-05-01"), "2024-05-01");
+  assert.equal(await dateOf("2024-05-01", "May 2012", "$Date$"), "2024-05-01");
+  assert.equal(await dateOf("2024-05-01", "2023-12-24", "2024-06"), "2024-06");
+  assert.equal(await dateOf("May 2012", "18.03.2020"), "May 2012");
+});
+
+test("a version IRI that is the IRI of the ontology names no version", async () => {
+  const versionOf = async (version: string) => {
+    const found = await inspect(
+      `<http://a/x.owl> a <${OWL}Ontology> ; <${OWL}versionIRI> <http://a/x.owl> ${version} .`,
+    );
+    return found.kind === "valid" ? found.version?.raw : found.problem;
+  };
+  assert.equal(await versionOf(""), undefined);
+  assert.equal(await versionOf(`; <${OWL}versionInfo> "1.2"`), "1.2");
+});

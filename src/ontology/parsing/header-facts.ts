@@ -53,7 +53,7 @@ export class HeaderFacts {
   collect(subject: string, predicate: string, object: string, kind: ObjectKind): void {
     const field = FIELDS.get(predicate);
     if (field === undefined || (field === "import" ? kind !== "iri" : kind !== "iri" && kind !== "literal")) return;
-    // Every class has a label, so only the last subject may become the ontology later.
+    // Every class has a label, so before a subject is known to be an ontology, only the last label is kept.
     if (field === "label" && !this.#isNamed(subject)) {
       this.#lastLabel = { subject, text: object.trim().slice(0, TEXT_MAX) };
       return;
@@ -67,7 +67,7 @@ export class HeaderFacts {
     if (text === "") return;
     // The first value counts. Of several dates the latest counts, because it is the date of the version.
     const known = header.values.get(field);
-    if (known === undefined || (field === "date" && text > known)) header.values.set(field, text);
+    if (known === undefined || (field === "date" && isLater(text, known))) header.values.set(field, text);
   }
 
   /** Records that the subject is an ontology or, if `isOntology` is false, a concept scheme. */
@@ -119,6 +119,12 @@ export class HeaderFacts {
     this.#last = header;
     return header;
   }
+}
+
+/** Only a date that begins with its year can be compared; it takes precedence over one such as "May 2012". */
+function isLater(date: string, other: string): boolean {
+  const startsWithYear = /^\d{4}\b/;
+  return startsWithYear.test(date) && (!startsWithYear.test(other) || date > other);
 }
 
 function asField(field: Field): (predicate: string) => readonly [string, Field] {

@@ -34,10 +34,10 @@ const CONTEXTS_MAX = 32;
 /** How many terms may follow each other where each is defined by the next one. */
 const DEPTH_MAX = 32;
 /**
- * How many terms the contexts of a file may define. A context for the values of a term counts again in each context
- * where the term is used, so a small file can reach this number.
+ * How many terms may be defined by contexts that are read again. A context for the values of a term is read again in each
+ * context where the term is used, so a small file can reach this number.
  */
-const DEFINITIONS_MAX = 1_000_000;
+const REPEATED_DEFINITIONS_MAX = 1_000_000;
 
 export function isKeyword(text: string): boolean {
   return KEYWORDS.has(text);
@@ -52,8 +52,8 @@ export class JsonLdContext {
   readonly #inherited: JsonLdContext | undefined;
   /** How many contexts a look-up may visit: this one and those that it inherits from. */
   readonly chainLength: number;
-  /** How many terms all contexts of the file have defined. */
-  readonly defined: { count: number };
+  /** The contexts of the file that were read, and how many terms those had that were read again. */
+  readonly read: { readonly entries: WeakSet<object>; repeatedDefinitions: number };
   /** The contexts that were built from this one, by the object that changes it: a large object is processed once. */
   readonly derived = new WeakMap<object, JsonLdContext>();
 
@@ -70,7 +70,7 @@ export class JsonLdContext {
     this.#terms = terms;
     this.#inherited = inherited;
     this.chainLength = 1 + (inherited?.chainLength ?? 0);
-    this.defined = inherited?.defined ?? { count: 0 };
+    this.read = inherited?.read ?? { entries: new WeakSet(), repeatedDefinitions: 0 };
   }
 
   term(name: string): TermDefinition | undefined {
@@ -103,14 +103,24 @@ export function contextOf(active: JsonLdContext, local: unknown, initial: JsonLd
     else if (typeof entry === "string") {
       context = contextOf(context, pinnedContext(context.base.resolve(entry)), initial, imports + 1);
     } else if (isObject(entry)) {
-      const known = context.derived.get(entry);
-      const built = known ?? new ContextBuilder(context, imported(entry)).build();
+      const built = context.derived.get(entry) ?? build(context, entry);
       context.derived.set(entry, built);
       context = built;
     } else throw new SyntaxProblem("@context is not an object, a list or an IRI");
   }
   if (context.chainLength > CONTEXTS_MAX) throw new SyntaxProblem(`more than ${CONTEXTS_MAX} nested contexts`);
   return context;
+}
+
+function build(active: JsonLdContext, entry: JsonObject): JsonLdContext {
+  const { read } = active;
+  const local = imported(entry);
+  // What is read once is limited by the size of the file.
+  if (read.entries.has(entry)) read.repeatedDefinitions += Object.keys(local).length;
+  read.entries.add(entry);
+  if (read.repeatedDefinitions > REPEATED_DEFINITIONS_MAX)
+    throw new SyntaxProblem(`contexts that are read again define terms more than ${REPEATED_DEFINITIONS_MAX} times`);
+  return new ContextBuilder(active, local).build();
 }
 
 function imported(entry: JsonObject): JsonObject {
@@ -164,10 +174,6 @@ class ContextBuilder {
     if (depth > DEPTH_MAX)
       throw new SyntaxProblem(`a chain of more than ${DEPTH_MAX} terms leads to ${termText(name)}`);
     this.#started.add(name);
-    const { defined } = this.#active;
-    defined.count += 1;
-    if (defined.count > DEFINITIONS_MAX)
-      throw new SyntaxProblem(`contexts define terms more than ${DEFINITIONS_MAX} times`);
     const definition = this.#read(name, this.#local[name], depth);
     this.#terms.set(name, definition);
     return definition;
@@ -235,6 +241,11 @@ function expand(
     if (term?.iri !== undefined && (term.isPrefix || !usesVocab)) return term.iri + value.slice(colon + 1);
     if (isAbsoluteIri(value)) return value;
   }
-  if (usesVocab) return context.vocab === undefined ? undefined : context.vocab + value;
+  if (usesVocab) return context.vocab === undefined || isReserved(value) ? undefined : context.vocab + value;
   return value;
+}
+
+/** Whether a later version of JSON-LD may use the text as a keyword. */
+function isReserved(text: string): boolean {
+  return /^@[A-Za-z]+$/.test(text);
 }

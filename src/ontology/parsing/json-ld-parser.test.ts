@@ -116,3 +116,34 @@ test("invalid documents are refused with the reason", async () => {
     assert.match(String(await statements(document)), problem);
   }
 });
+
+test("a value of type @json is one literal, and a double has its canonical form", async () => {
+  const document = {
+    "@context": {
+      "@vocab": "urn:v:",
+      json: { "@type": "@json" },
+      double: { "@type": `${XSD}double` },
+      decimal: { "@type": `${XSD}decimal` },
+    },
+    "@id": "urn:a",
+    json: [{ "@id": "b" }, 1],
+    double: 5,
+    decimal: 1.5,
+    number: [1.5, 1e21, -7, 1e20],
+    text: { "@value": "t", "@type": "@json" },
+    "@later": "x",
+  };
+  assert.deepEqual(
+    await statements(document),
+    [
+      `<urn:a> <urn:v:json> "[{\\"@id\\":\\"b\\"},1]"^^<${RDF}JSON> .`,
+      `<urn:a> <urn:v:text> "\\"t\\""^^<${RDF}JSON> .`,
+      `<urn:a> <urn:v:double> "5.0E0"^^<${XSD}double> .`,
+      `<urn:a> <urn:v:decimal> "1.5"^^<${XSD}decimal> .`,
+      `<urn:a> <urn:v:number> "1.5E0"^^<${XSD}double> .`,
+      `<urn:a> <urn:v:number> "1.0E21"^^<${XSD}double> .`,
+      `<urn:a> <urn:v:number> "-7"^^<${XSD}integer> .`,
+      `<urn:a> <urn:v:number> "100000000000000000000"^^<${XSD}integer> .`,
+    ].sort(),
+  );
+});

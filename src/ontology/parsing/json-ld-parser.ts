@@ -11,6 +11,9 @@ import { SyntaxProblem } from "./syntax-problem.ts";
 
 /** Nodes that come before the context must wait for it. */
 const WAITING_MAX = 1_000_000;
+const XSD_DOUBLE = `${XSD}double`;
+/** From here on JSON writes an integer with an exponent. */
+const INTEGER_MAX = 1e21;
 
 export class JsonLdParser {
   readonly #onStatement: OnStatement;
@@ -123,6 +126,7 @@ export class JsonLdParser {
     const term = context.term(key);
     const inner = term?.context === undefined ? own : contextOf(own, term.context, this.#initial);
     if (term?.isReverse) this.#emitReverse(subject, iri, value, inner);
+    else if (term?.type === "@json") this.#emitJson(subject, iri, value);
     else if (term?.containers.has("@list") && !isListObject(value)) {
       this.#emitObject(subject, iri, this.#emitList(listOf(value), term, inner));
     } else for (const item of itemsOf(value, term)) this.#emitValue(subject, iri, item, term, inner);
@@ -178,8 +182,11 @@ export class JsonLdParser {
       if (type !== undefined && language !== "") throw new SyntaxProblem("a value has @type and @language");
       if (isObject(literal) && type !== "@json") throw new SyntaxProblem("@value is an object");
       if (literal === null) return;
-      const datatype = type === undefined ? "" : type === "@json" ? `${RDF}JSON` : (context.vocabIri(type) ?? type);
-      this.#emitLiteral(subject, predicate, literal, language, datatype);
+      if (type === "@json") this.#emitJson(subject, predicate, literal);
+      else {
+        const datatype = type === undefined ? "" : (context.vocabIri(type) ?? type);
+        this.#emitLiteral(subject, predicate, literal, language, datatype);
+      }
     } else if (list !== undefined) this.#emitObject(subject, predicate, this.#emitList(listOf(list), term, context));
     else if (set !== undefined) this.#emitValue(subject, predicate, set, term, context);
     else this.#emitObject(subject, predicate, this.#emitNode(value, outer));
@@ -204,10 +211,23 @@ export class JsonLdParser {
   }
 
   #emitLiteral(subject: string, predicate: string, value: unknown, language: string, datatype: string): void {
-    const native = typeof value === "boolean" ? "boolean" : Number.isInteger(value) ? "integer" : "double";
-    const type = datatype !== "" || typeof value === "string" ? datatype : `${XSD}${native}`;
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    this.#onStatement(subject, predicate, text, "literal", language, type);
+    if (typeof value === "string") this.#onStatement(subject, predicate, value, "literal", language, datatype);
+    else {
+      const type = datatype || nativeType(value);
+      const isDouble = typeof value === "number" && type === XSD_DOUBLE;
+      this.#onStatement(
+        subject,
+        predicate,
+        isDouble ? doubleText(value) : JSON.stringify(value),
+        "literal",
+        language,
+        type,
+      );
+    }
+  }
+
+  #emitJson(subject: string, predicate: string, value: unknown): void {
+    this.#onStatement(subject, predicate, JSON.stringify(value), "literal", "", `${RDF}JSON`);
   }
 
   #emitObject(subject: string, predicate: string, node: string): void {
@@ -255,4 +275,15 @@ function isProperty(iri: string): boolean {
 
 function isListObject(value: unknown): boolean {
   return isObject(value) && Object.hasOwn(value, "@list");
+}
+
+/** The datatype of a value that is not a text. A number that has no exact integer is a double. */
+function nativeType(value: unknown): string {
+  if (typeof value === "boolean") return `${XSD}boolean`;
+  return Number.isInteger(value) && Math.abs(Number(value)) < INTEGER_MAX ? `${XSD}integer` : XSD_DOUBLE;
+}
+
+/** The canonical form of xsd:double: `5.0E0`. */
+function doubleText(value: number): string {
+  return value.toExponential(15).replace(/(\d)0*e\+?/, "$1E");
 }

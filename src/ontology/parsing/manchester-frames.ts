@@ -1,6 +1,6 @@
 import { BlankNodes, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import { ManchesterAnnotations } from "./manchester-annotations.ts";
-import { emitRestriction } from "./owl-axiom.ts";
+import { emitRestriction, emitValue, literalOf } from "./owl-axiom.ts";
 import {
   ANNOTATION_PROPERTY,
   NAMED_INDIVIDUAL,
@@ -36,9 +36,29 @@ const TYPES: Readonly<Record<string, string>> = {
 const PREDICATES: Readonly<Record<string, string>> = {
   SubClassOf: SUB_CLASS_OF,
   SubPropertyOf: SUB_PROPERTY_OF,
+  EquivalentTo: `${OWL}equivalentClass`,
+  DisjointWith: `${OWL}disjointWith`,
+  InverseOf: `${OWL}inverseOf`,
+  Inverses: `${OWL}inverseOf`,
   Types: RDF_TYPE,
+  SameAs: `${OWL}sameAs`,
+  DifferentFrom: `${OWL}differentFrom`,
   Domain: `${RDFS}domain`,
   Range: `${RDFS}range`,
+};
+/** The predicates that differ if the frame is about a property. */
+const PROPERTY_PREDICATES: Readonly<Record<string, string>> = {
+  EquivalentTo: `${OWL}equivalentProperty`,
+  DisjointWith: `${OWL}propertyDisjointWith`,
+};
+/** Frames without a subject. If they have two items, each of them one name, the items have this relation. */
+const FRAME_PREDICATES: Readonly<Record<string, string>> = {
+  EquivalentClasses: `${OWL}equivalentClass`,
+  DisjointClasses: `${OWL}disjointWith`,
+  EquivalentProperties: `${OWL}equivalentProperty`,
+  DisjointProperties: `${OWL}propertyDisjointWith`,
+  SameIndividual: `${OWL}sameAs`,
+  DifferentIndividuals: `${OWL}differentFrom`,
 };
 /** Sections and frames whose items are pairs of a property and a value, or atoms of a rule. */
 const PAIRED = new Set(["Annotations", "Facts", "Rule", "HasKey"]);
@@ -54,6 +74,8 @@ export class ManchesterFrames {
   #section = "";
   #subject = "";
   #names: string[] = [];
+  /** The first items of a frame without a subject; an empty text for an item that is not one name. */
+  #items: string[] = [];
   /** The first parts of the open item. The others are only counted. */
   #parts: ManchesterPart[] = [];
   #count = 0;
@@ -113,12 +135,27 @@ export class ManchesterFrames {
       throw new SyntaxProblem(`name missing after "${this.#frame}:"`);
     }
     if (this.#count > 0) this.#endItem();
+    this.#emitFrame();
+  }
+
+  #emitFrame(): void {
+    const [first, second, third] = this.#items;
+    this.#items = [];
+    if (first === undefined || !this.#isAxiomFrame()) return;
+    this.axioms += 1;
+    const predicate = FRAME_PREDICATES[this.#frame];
+    if (predicate !== undefined && first !== "" && second && third === undefined)
+      this.#emitIri(first, predicate, second);
+  }
+
+  /** Whether the frame is an axiom or a rule of its own, such as `DisjointClasses`. */
+  #isAxiomFrame(): boolean {
+    return !HEADERS.has(this.#frame) && TYPES[this.#frame] === undefined;
   }
 
   /** Sections, and frames that begin with an item, such as `DisjointClasses`. */
   #isBeforeItem(): boolean {
-    const hasItems = this.#section !== "" || (!HEADERS.has(this.#frame) && TYPES[this.#frame] === undefined);
-    return this.#count === 0 && hasItems;
+    return this.#count === 0 && (this.#section !== "" || this.#isAxiomFrame());
   }
 
   #start(section: string): void {
@@ -173,13 +210,19 @@ export class ManchesterFrames {
     this.#parts = [];
     this.#count = 0;
     const section = this.#section;
-    if (section === "") return;
+    const [first, operator, filler] = parts;
+    if (section === "") {
+      if (this.#items.length < 3) this.#items.push(count === 1 && first?.type === "name" ? first.value : "");
+      return;
+    }
     this.axioms += 1;
     if (count > parts.length) return;
     if (section === "Annotations" || section === "Facts") this.#emitPair(parts);
-    const predicate = PREDICATES[section];
+    if (section === "Characteristics" && first?.type === "word" && CHARACTERISTICS.has(first.value))
+      this.#emitIri(this.#subject, RDF_TYPE, `${OWL}${first.value}Property`);
+    const predicate =
+      (this.#frame.endsWith("Property") ? PROPERTY_PREDICATES[section] : undefined) ?? PREDICATES[section];
     if (predicate === undefined || this.#subject === "") return;
-    const [first, operator, filler] = parts;
     if (count === 1 && first?.type === "name") this.#emitIri(this.#subject, predicate, first.value);
     const isSome = count === 3 && operator?.value === "some" && operator.type === "word" && section === "SubClassOf";
     if (isSome && first?.type === "name" && filler?.type === "name") {
@@ -195,7 +238,7 @@ export class ManchesterFrames {
     else if (value.type === "string") {
       const language = qualifier?.type === "language" ? qualifier.value : "";
       const type = qualifier?.value === "^^" && datatype !== undefined ? datatypeOf(datatype) : "";
-      this.#onStatement(subject, property.value, value.value, "literal", language, type);
+      emitValue(subject, property.value, literalOf(value.value, language, type), this.#onStatement);
     } else if (value.type === "word") {
       this.#onStatement(subject, property.value, value.value, "literal", "", wordType(value.value));
     }
@@ -207,6 +250,9 @@ export class ManchesterFrames {
 }
 
 const CLOSING = new Set([")", "]", "}"]);
+const CHARACTERISTICS = new Set([
+  ...["Functional", "InverseFunctional", "Reflexive", "Irreflexive", "Symmetric", "Asymmetric", "Transitive"],
+]);
 
 function datatypeOf({ type, value }: ManchesterPart): string {
   return type === "name" ? value : `${XSD}${value}`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { verdict } from "../../../test/ontology/inspect-text.ts";
+import { inspect, verdict } from "../../../test/ontology/inspect-text.ts";
 import { parseText } from "../../../test/ontology/parse-text.ts";
 
 test("the expressions and rules of Manchester syntax are accepted", async () => {
@@ -76,4 +76,64 @@ test("annotations without a value or without their item are problems", async () 
   assert.match(await problemOf('Annotations: p "x"'), /^line 4: value missing after "SubClassOf:"$/);
   assert.match(await problemOf("Annotations: , B"), /^line 3: incomplete annotation/);
   assert.match(await problemOf('Annotations: p "x" B C'), /^line 3: unexpected "http:\/\/a\/C" after a name$/);
+});
+
+test("relations between two names and characteristics are statements", async () => {
+  const frames = `Class: A
+  EquivalentTo: B, C or D
+  DisjointWith: C
+ObjectProperty: p
+  EquivalentTo: q
+  DisjointWith: r
+  InverseOf: s
+Individual: i
+  SameAs: j
+  DifferentFrom: k
+DisjointClasses: A, E
+DisjointClasses: A, B, C
+EquivalentClasses: A, p some B
+SameIndividual: Annotations: p "why" i, l
+DifferentIndividuals: i, m
+EquivalentProperties: p, t
+`;
+  const owl = (name: string) => `<http://www.w3.org/2002/07/owl#${name}>`;
+  assert.deepEqual(await statementsOf(frames), [
+    `<A> ${owl("equivalentClass")} <B> .`,
+    `<A> ${owl("disjointWith")} <C> .`,
+    `<p> ${owl("equivalentProperty")} <q> .`,
+    `<p> ${owl("propertyDisjointWith")} <r> .`,
+    `<p> ${owl("inverseOf")} <s> .`,
+    `<i> ${owl("sameAs")} <j> .`,
+    `<i> ${owl("differentFrom")} <k> .`,
+    `<A> ${owl("disjointWith")} <E> .`,
+    `<i> ${owl("sameAs")} <l> .`,
+    `<i> ${owl("differentFrom")} <m> .`,
+    `<p> ${owl("equivalentProperty")} <t> .`,
+  ]);
+  const parsed = await parseText(
+    "Prefix: : <http://a/>\nObjectProperty: p\n  Characteristics: Functional, Transitive\n",
+  );
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  const type = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>";
+  assert.deepEqual(parsed.lines.slice(1), [
+    `<http://a/p> ${type} ${owl("FunctionalProperty")} .`,
+    `<http://a/p> ${type} ${owl("TransitiveProperty")} .`,
+  ]);
+});
+
+test("a facet needs no space after its comparison", async () => {
+  const frames = 'DataProperty: d\n  Range: integer[<5, >=-3], integer[<"5"^^integer], integer[<+5]\n  Domain: A\n';
+  assert.deepEqual(await statementsOf(frames), ["<d> <http://www.w3.org/2000/01/rdf-schema#domain> <A> ."]);
+});
+
+test("a plain literal of OWL has a language or no datatype", async () => {
+  const plain = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#PlainLiteral>";
+  const frames = `Class: A\n  Annotations: p "a@es"^^${plain}, p "b@"^^${plain}, p "c@d e"^^${plain}\n`;
+  assert.deepEqual(await statementsOf(frames), ['<A> <p> "a"@es .', '<A> <p> "b" .', '<A> <p> "c@d e" .']);
+});
+
+test("axioms of several names and rules are counted", async () => {
+  const text = "Prefix: : <http://a/>\nOntology: <http://a/x>\nRule: A(?x) -> B(?x)\nDisjointClasses: A, B, C\n";
+  const found = await inspect(text);
+  assert.equal(found.kind === "valid" ? found.checks.statements : found.problem, 2);
 });

@@ -19,8 +19,13 @@ export class OboParser implements FileParser {
   #stanza: string | undefined;
   #id: string | undefined;
 
-  constructor(onStatement: OnStatement) {
-    this.#statements = new OboStatements(onStatement);
+  /** @param shorthands see `OboStatements` */
+  constructor(onStatement: OnStatement, shorthands?: ReadonlyMap<string, string>) {
+    this.#statements = new OboStatements(onStatement, shorthands);
+  }
+
+  get shorthands(): ReadonlyMap<string, string> {
+    return this.#statements.foundShorthands;
   }
 
   write(text: string): void {

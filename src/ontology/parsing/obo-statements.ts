@@ -1,7 +1,7 @@
 import { BlankNodes, nodeOf, ONTOLOGY_NODE } from "./blank-nodes.ts";
 import { checkNamespace } from "./limits.ts";
 import { DEFINING_TAGS, HEADER_TEXT_TAGS, NAME_TAGS, TEXT_TAGS, TYPE_TAGS, TYPEDEF_NAME_TAGS } from "./obo-tags.ts";
-import { plainValue, quotedText, unescaped, wordsOf } from "./obo-value.ts";
+import { firstWord, plainValue, qualifierNames, quotedText, splitValue, unescaped, wordsOf } from "./obo-value.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
   DEFINITION,
@@ -14,10 +14,13 @@ import {
   OWL_DEPRECATED,
   OWL_IMPORTS,
   OWL_ONTOLOGY,
+  RDF,
   RDF_TYPE,
   RDFS,
+  SKOS,
   SUB_CLASS_OF,
   SUB_PROPERTY_OF,
+  XSD,
   XSD_BOOLEAN,
 } from "./rdf-vocabulary.ts";
 import { nodeKind, type OnStatement } from "./statement.ts";
@@ -35,11 +38,23 @@ const KNOWN_PREFIXES: readonly (readonly [string, string])[] = [
   ["dcterms", DCTERMS],
   ["terms", DCTERMS],
   ["owl", OWL],
+  ["rdf", RDF],
   ["rdfs", RDFS],
+  ["xsd", XSD],
+  ["skos", SKOS],
   ["oboInOwl", OBO_IN_OWL],
 ];
 const QUOTED_TAGS = new Set(["def", "synonym", "exact_synonym", "broad_synonym", "narrow_synonym", "related_synonym"]);
 const HEADER_CLAUSES_MAX = 10_000;
+/** A file has some hundred relations. */
+const SHORTHANDS_MAX = 100_000;
+/**
+ * With one of these qualifiers, `is_a` and `relationship` mean a larger class expression: the clause holds only for a
+ * part of the class, or has a number of things, or says that all things are of a class. It gives no statement.
+ */
+const EXPRESSION_QUALIFIERS = new Set([
+  ...["gci_relation", "gci_filler", "cardinality", "minCardinality", "maxCardinality", "all_only"],
+]);
 
 /** The statements of OBO clauses: names, definitions, synonyms, hierarchy, relationships, obsolescence and the header. */
 export class OboStatements {
@@ -50,9 +65,14 @@ export class OboStatements {
   #ontology = "";
   #stanza = "";
   readonly #blanks = new BlankNodes();
+  readonly #shorthands: ReadonlyMap<string, string>;
+  /** The shorthands that were found: in the end those of the file. */
+  readonly foundShorthands = new Map<string, string>();
 
-  constructor(onStatement: OnStatement) {
+  /** @param shorthands of the file, if it was read before: a relation is defined after the terms that it relates */
+  constructor(onStatement: OnStatement, shorthands: ReadonlyMap<string, string> = new Map()) {
     this.#onStatement = onStatement;
+    this.#shorthands = shorthands;
   }
 
   /** @param value of the tag `id`. Returns the id without its comment; empty if there is none. */
@@ -67,7 +87,7 @@ export class OboStatements {
   /** @param id the id of the stanza; undefined in the header. */
   clause(id: string | undefined, tag: string, value: string): void {
     if (id === undefined) {
-      // Ignored, it might lack an import or an idspace.
+      // The tags after the limit are not ignored, because one of them may be an import or an idspace.
       if (this.#header?.length === HEADER_CLAUSES_MAX)
         throw new SyntaxProblem(`header with more than ${HEADER_CLAUSES_MAX} tags`);
       this.#header?.push([tag, value]);
@@ -78,7 +98,7 @@ export class OboStatements {
       this.#quotedClause(subject, tag, value);
       return;
     }
-    const text = plainValue(value);
+    const { text, qualifiers } = splitValue(value);
     const isTypedef = this.#stanza === "Typedef";
     const textProperty = TEXT_TAGS.get(tag);
     const nameProperty = (isTypedef ? TYPEDEF_NAME_TAGS : NAME_TAGS).get(tag);
@@ -89,12 +109,15 @@ export class OboStatements {
       if (isTrue(tag, text)) this.#emitIri(subject, RDF_TYPE, type);
     } else if (tag === "is_a") {
       this.#require(tag, text);
-      this.#emitName(subject, isTypedef ? SUB_PROPERTY_OF : SUB_CLASS_OF, text);
+      if (!isExpression(qualifiers)) this.#emitName(subject, isTypedef ? SUB_PROPERTY_OF : SUB_CLASS_OF, text);
     } else if (tag === "is_obsolete") {
       if (isTrue(tag, text)) this.#onStatement(subject, OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
-    } else if (tag === "relationship") this.#relationship(subject, text);
-    else if (tag === "xref") this.#emitText(subject, `${OBO_IN_OWL}hasDbXref`, firstWord(text));
-    else if (tag === "alt_id") this.#emitText(subject, `${OBO_IN_OWL}hasAlternativeId`, firstWord(text));
+    } else if (tag === "relationship") this.#relationship(subject, text, qualifiers);
+    else if (tag === "xref") {
+      const xref = unescaped(firstWord(text));
+      if (isTypedef) this.#findShorthand(unescaped(id), xref);
+      this.#emitText(subject, `${OBO_IN_OWL}hasDbXref`, xref);
+    } else if (tag === "alt_id") this.#emitText(subject, `${OBO_IN_OWL}hasAlternativeId`, unescaped(firstWord(text)));
     else if (tag === "property_value") this.#propertyValue(subject, text);
   }
 
@@ -144,23 +167,39 @@ export class OboStatements {
     }
   }
 
-  #relationship(subject: string, text: string): void {
+  /** The first cross reference of a relation without a prefix is its id, unless there is one to RO or BFO. */
+  #findShorthand(id: string, xref: string): void {
+    if (id.includes(":") || !xref.includes(":")) return;
+    const isPreferred = /^(?:RO|BFO):/.test(xref);
+    if (this.foundShorthands.has(id) && !isPreferred) return;
+    checkNamespace(xref);
+    this.foundShorthands.set(id, xref);
+    if (this.foundShorthands.size > SHORTHANDS_MAX)
+      throw new SyntaxProblem(`more than ${SHORTHANDS_MAX} relations without a prefix`);
+  }
+
+  /** Of a class: each of its instances has the relation to some instance of the target. Of others: a plain statement. */
+  #relationship(subject: string, text: string, qualifiers: string): void {
     const [relation, target] = wordsOf(text);
     if (relation === undefined || target === undefined) throw new SyntaxProblem("relationship without a target");
-    emitRestriction(subject, this.#iri(relation), this.#iri(target), this.#onStatement, this.#blanks.next());
+    if (isExpression(qualifiers)) return;
+    const [predicate, object] = [this.#iri(relation), this.#iri(target)];
+    if (this.#stanza === "Term") emitRestriction(subject, predicate, object, this.#onStatement, this.#blanks.next());
+    else this.#emitIri(subject, predicate, object);
   }
 
   #propertyValue(subject: string, text: string): void {
     const [property, value, type = ""] = wordsOf(text);
     if (property === undefined || value === undefined) throw new SyntaxProblem("property_value without a value");
     const predicate = this.#iri(property);
-    if (value.startsWith('"')) {
-      const literal = quotedText("property_value", value).text;
-      const datatype =
-        type.startsWith("xsd:") && type !== "xsd:string" ? `http://www.w3.org/2001/XMLSchema#${type.slice(4)}` : "";
-      this.#onStatement(subject, predicate, literal, "literal", "", datatype);
-    } else if (type !== "") this.#onStatement(subject, predicate, unescaped(value), "literal", "", "");
-    else this.#emitIri(subject, predicate, this.#iri(value));
+    const isQuoted = value.startsWith('"');
+    if (!isQuoted && type === "") {
+      this.#emitIri(subject, predicate, this.#iri(value));
+      return;
+    }
+    const literal = isQuoted ? quotedText("property_value", value).text : unescaped(value);
+    const datatype = type.startsWith("xsd:") && type !== "xsd:string" ? XSD + type.slice(4) : "";
+    this.#onStatement(subject, predicate, literal, "literal", "", datatype);
   }
 
   /** `subsetdef: slim "text"`. */
@@ -186,16 +225,20 @@ export class OboStatements {
     return isUrl(text) ? text : `${OBO}${text.endsWith(".owl") ? text : `${text}.owl`}`;
   }
 
-  /** `HP:1` is `obo/HP_1`; a name without a prefix belongs to the ontology. */
+  /**
+   * `HP:1` is `obo/HP_1`, `TEMP:part_of` is `obo/TEMP#_part_of`. A name without a prefix is a shorthand, or belongs to the
+   * ontology.
+   */
   #iri(id: string): string {
-    const plain = unescaped(id);
+    const name = unescaped(id);
+    const plain = this.#shorthands.get(name) ?? name;
     if (isUrl(plain)) return plain;
     const colon = plain.indexOf(":");
     if (colon < 0) return `${OBO}${this.#ontology === "" ? "" : `${this.#ontology}#`}${plain}`;
+    const local = plain.slice(colon + 1);
     const namespace = this.#prefixes.get(plain.slice(0, colon));
-    return namespace === undefined
-      ? `${OBO}${plain.slice(0, colon)}_${plain.slice(colon + 1)}`
-      : nodeOf(namespace + plain.slice(colon + 1));
+    if (namespace !== undefined) return nodeOf(namespace + local);
+    return `${OBO}${plain.slice(0, colon)}${local.includes("_") ? "#_" : "_"}${local}`;
   }
 
   /** @param text the name, and words that are ignored */
@@ -221,9 +264,8 @@ function isUrl(text: string): boolean {
   return /^(?:https?|urn|ftp):/.test(text);
 }
 
-function firstWord(text: string): string {
-  const at = text.search(/[ \t]/);
-  return at < 0 ? text : text.slice(0, at);
+function isExpression(qualifiers: string): boolean {
+  return qualifiers !== "" && qualifierNames(qualifiers).some(name => EXPRESSION_QUALIFIERS.has(name));
 }
 
 /** `21:12:2015 10:30` as `2015-12-21`. */

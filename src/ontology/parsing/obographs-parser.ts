@@ -1,8 +1,10 @@
 import { BlankNodes, nodeOf } from "./blank-nodes.ts";
+import { HashTable } from "./hash-table.ts";
 import { isAbsoluteIri } from "./iri-base.ts";
 import { isObject, listOf, memberOf, textOf } from "./json-values.ts";
 import { emitRestriction } from "./owl-axiom.ts";
 import {
+  ANNOTATION_PROPERTY,
   DEFINITION,
   NAMED_INDIVIDUAL,
   OBJECT_PROPERTY,
@@ -14,6 +16,7 @@ import {
   OWL_ONTOLOGY,
   OWL_VERSION_IRI,
   RDF_TYPE,
+  RDFS,
   RDFS_LABEL,
   SUB_CLASS_OF,
   SUB_PROPERTY_OF,
@@ -27,6 +30,12 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ["CLASS", OWL_CLASS],
   ["PROPERTY", OBJECT_PROPERTY],
   ["INDIVIDUAL", NAMED_INDIVIDUAL],
+]);
+/** Newer files say what a PROPERTY is. */
+const PROPERTY_TYPES: ReadonlyMap<string, string> = new Map([
+  ["ANNOTATION", ANNOTATION_PROPERTY],
+  ["DATA", `${OWL}DatatypeProperty`],
+  ["OBJECT", OBJECT_PROPERTY],
 ]);
 const PREDICATES: ReadonlyMap<string, string> = new Map([
   ["is_a", SUB_CLASS_OF],
@@ -43,6 +52,8 @@ export class ObographsParser {
   #hasGraphId = false;
   #meta: unknown;
   readonly #blanks = new BlankNodes();
+  /** Files have their nodes before their edges. */
+  readonly #individuals = new HashTable();
   nodes = 0;
 
   constructor(onStatement: OnStatement) {
@@ -106,7 +117,10 @@ export class ObographsParser {
     if (id === undefined || id === "") throw new SyntaxProblem("a node has no id");
     this.nodes += 1;
     const type = textOf(memberOf(node, "type"), "type of a node") ?? "CLASS";
-    this.#emitIri(id, RDF_TYPE, TYPES.get(type) ?? OWL_CLASS);
+    const propertyType = textOf(memberOf(node, "propertyType"), "propertyType of a node") ?? "";
+    const iri = (type === "PROPERTY" ? PROPERTY_TYPES.get(propertyType) : undefined) ?? TYPES.get(type) ?? OWL_CLASS;
+    this.#emitIri(id, RDF_TYPE, iri);
+    if (iri === NAMED_INDIVIDUAL) this.#individuals.add(id, 1);
     const label = textOf(memberOf(node, "lbl"), "lbl of a node");
     if (label !== undefined) this.#emitText(id, RDFS_LABEL, label);
     const meta = memberOf(node, "meta");
@@ -114,6 +128,14 @@ export class ObographsParser {
       this.#onStatement(nodeOf(id), OWL_DEPRECATED, "true", "literal", "", XSD_BOOLEAN);
     const definition = memberOf(memberOf(meta, "definition"), "val");
     if (typeof definition === "string") this.#emitText(id, DEFINITION, definition);
+    for (const comment of listOf(memberOf(meta, "comments")))
+      if (typeof comment === "string") this.#emitText(id, `${RDFS}comment`, comment);
+    for (const subset of listOf(memberOf(meta, "subsets")))
+      if (typeof subset === "string") this.#emitIri(id, `${OBO_IN_OWL}inSubset`, subset);
+    for (const xref of listOf(memberOf(meta, "xrefs"))) {
+      const text = memberOf(xref, "val");
+      if (typeof text === "string") this.#emitText(id, `${OBO_IN_OWL}hasDbXref`, text);
+    }
     for (const synonym of listOf(memberOf(meta, "synonyms"))) {
       const predicate = memberOf(synonym, "pred");
       const text = memberOf(synonym, "val");
@@ -133,9 +155,10 @@ export class ObographsParser {
     if (!subject || !predicate || !object) throw new SyntaxProblem("an edge has no sub, pred or obj");
     const known = PREDICATES.get(predicate);
     if (known !== undefined) this.#emitIri(subject, known, object);
-    // Other short names have no IRI that a restriction could name.
-    else if (isAbsoluteIri(predicate))
-      emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
+    // Other short names have no IRI that a statement could name.
+    else if (!isAbsoluteIri(predicate)) return;
+    else if (this.#individuals.flagsOf(subject) !== 0) this.#emitIri(subject, predicate, object);
+    else emitRestriction(nodeOf(subject), predicate, nodeOf(object), this.#onStatement, this.#blanks.next());
   }
 
   #emitIri(subject: string, predicate: string, iri: string): void {

@@ -2,20 +2,9 @@ import { HashTable } from "./hash-table.ts";
 import { HeaderFacts } from "./header-facts.ts";
 import { languageTag } from "./language-tag.ts";
 import { checkIri } from "./limits.ts";
-import {
-  ANNOTATION_PROPERTY,
-  NAMED_INDIVIDUAL,
-  OBJECT_PROPERTY,
-  OWL,
-  OWL_CLASS,
-  OWL_DEPRECATED,
-  OWL_ONTOLOGY,
-  RDF,
-  RDF_TYPE,
-  RDFS,
-  SKOS,
-} from "./rdf-vocabulary.ts";
+import { OWL_DEPRECATED, OWL_ONTOLOGY, RDF_TYPE, SKOS } from "./rdf-vocabulary.ts";
 import type { OnStatement } from "./statement.ts";
+import { isDeprecatedType, isTermName, type TermType, termTypeOf } from "./term-types.ts";
 
 /** What a file says about itself, and what it contains. Null or empty where it says nothing. */
 export interface OntologyFacts {
@@ -56,20 +45,12 @@ const CONCEPT = 8;
 const DEPRECATED = 16;
 const TERM = CLASS | PROPERTY | INDIVIDUAL | CONCEPT;
 
-const FLAGS: ReadonlyMap<string, number> = new Map([
-  ...[OWL_CLASS, `${RDFS}Class`].map(type => [type, CLASS] as const),
-  ...[OBJECT_PROPERTY, ANNOTATION_PROPERTY, `${OWL}DatatypeProperty`, `${RDF}Property`].map(
-    type => [type, PROPERTY] as const,
-  ),
-  ...["Functional", "InverseFunctional", "Transitive", "Symmetric", "Asymmetric", "Reflexive", "Irreflexive"].map(
-    kind => [`${OWL}${kind}Property`, PROPERTY] as const,
-  ),
-  [NAMED_INDIVIDUAL, INDIVIDUAL],
-  [`${SKOS}Concept`, CONCEPT],
-  [`${OWL}DeprecatedClass`, CLASS | DEPRECATED],
-  [`${OWL}DeprecatedProperty`, PROPERTY | DEPRECATED],
-]);
-const VOCABULARIES = [OWL, RDF, RDFS, SKOS, "http://www.w3.org/2003/11/swrl#"];
+const FLAGS: Readonly<Record<TermType, number>> = {
+  class: CLASS,
+  property: PROPERTY,
+  individual: INDIVIDUAL,
+  concept: CONCEPT,
+};
 const LANGUAGES_MAX = 500;
 
 /** Collects the facts of a file from its statements. Memory grows by 12 to 24 bytes for each term. */
@@ -108,16 +89,14 @@ export class FactCollector {
   }
 
   #collectType(subject: string, type: string): void {
-    const flags = FLAGS.get(type);
-    if (flags !== undefined) this.#addFlags(subject, flags);
+    const termType = termTypeOf(type);
+    if (termType !== undefined) this.#addFlags(subject, FLAGS[termType] | (isDeprecatedType(type) ? DEPRECATED : 0));
     else if (type === OWL_ONTOLOGY || type === `${SKOS}ConceptScheme`)
       this.#header.markSubject(subject, type === OWL_ONTOLOGY);
-    else if (!VOCABULARIES.some(vocabulary => type.startsWith(vocabulary))) this.#addFlags(subject, INDIVIDUAL);
   }
 
   #addFlags(subject: string, flags: number): void {
-    // A blank node, or a statement about a statement, is no term.
-    if (subject.startsWith("_:") || subject.startsWith("<<(")) return;
+    if (!isTermName(subject)) return;
     checkIri(subject);
     const added = this.#terms.add(subject, flags);
     if (added === 0) return;

@@ -3,12 +3,14 @@
  * gives statements. An axiom with a larger class expression is counted, but gives no statement.
  */
 import type { BlankNodes } from "./blank-nodes.ts";
+import { languageTag } from "./language-tag.ts";
 import {
   ANNOTATION_PROPERTY,
   NAMED_INDIVIDUAL,
   OBJECT_PROPERTY,
   OWL,
   OWL_CLASS,
+  PLAIN_LITERAL,
   RDF_TYPE,
   RDFS,
   SUB_CLASS_OF,
@@ -59,11 +61,31 @@ const BINARY: Readonly<Record<string, string>> = {
   SubAnnotationPropertyOf: SUB_PROPERTY_OF,
   EquivalentClasses: `${OWL}equivalentClass`,
   DisjointClasses: `${OWL}disjointWith`,
+  EquivalentObjectProperties: `${OWL}equivalentProperty`,
+  EquivalentDataProperties: `${OWL}equivalentProperty`,
+  DisjointObjectProperties: `${OWL}propertyDisjointWith`,
+  DisjointDataProperties: `${OWL}propertyDisjointWith`,
   InverseObjectProperties: `${OWL}inverseOf`,
   ObjectPropertyDomain: `${RDFS}domain`,
   ObjectPropertyRange: `${RDFS}range`,
   DataPropertyDomain: `${RDFS}domain`,
   DataPropertyRange: `${RDFS}range`,
+  AnnotationPropertyDomain: `${RDFS}domain`,
+  AnnotationPropertyRange: `${RDFS}range`,
+  DatatypeDefinition: `${OWL}equivalentClass`,
+  SameIndividual: `${OWL}sameAs`,
+  DifferentIndividuals: `${OWL}differentFrom`,
+};
+/** Axioms about one property, which give it a type. */
+const CHARACTERISTICS: Readonly<Record<string, string>> = {
+  FunctionalObjectProperty: `${OWL}FunctionalProperty`,
+  FunctionalDataProperty: `${OWL}FunctionalProperty`,
+  InverseFunctionalObjectProperty: `${OWL}InverseFunctionalProperty`,
+  ReflexiveObjectProperty: `${OWL}ReflexiveProperty`,
+  IrreflexiveObjectProperty: `${OWL}IrreflexiveProperty`,
+  SymmetricObjectProperty: `${OWL}SymmetricProperty`,
+  AsymmetricObjectProperty: `${OWL}AsymmetricProperty`,
+  TransitiveObjectProperty: `${OWL}TransitiveProperty`,
 };
 const ASSERTIONS = new Set(["AnnotationAssertion", "ObjectPropertyAssertion", "DataPropertyAssertion"]);
 
@@ -88,6 +110,8 @@ export function emitAxiom(
     return;
   }
   const left = iriOf(first);
+  const characteristic = CHARACTERISTICS[name];
+  if (left !== undefined && characteristic !== undefined) onStatement(left, RDF_TYPE, characteristic, "iri", "", "");
   if (left === undefined || second === undefined) return;
   if (name === "ClassAssertion") {
     const individual = iriOf(second);
@@ -113,6 +137,18 @@ export function emitRestriction(
   onStatement(blank, RDF_TYPE, `${OWL}Restriction`, "iri", "", "");
   onStatement(blank, `${OWL}onProperty`, property, "iri", "", "");
   onStatement(blank, `${OWL}someValuesFrom`, filler, nodeKind(filler), "", "");
+}
+
+/**
+ * A literal of functional or Manchester syntax, which may write `"text@language"^^rdf:PlainLiteral`. In RDF such a
+ * literal has no datatype.
+ */
+export function literalOf(text: string, language: string, datatype: string): Operand & { readonly kind: "literal" } {
+  if (datatype !== PLAIN_LITERAL) return { kind: "literal", text, language, datatype };
+  const at = text.lastIndexOf("@");
+  const tag = at < 0 ? "" : text.slice(at + 1);
+  const isTagged = at >= 0 && (tag === "" || languageTag(tag) !== "");
+  return { kind: "literal", text: isTagged ? text.slice(0, at) : text, language: isTagged ? tag : "", datatype: "" };
 }
 
 /** A statement whose object is an operand. Operands without a name or a value give no statement. */

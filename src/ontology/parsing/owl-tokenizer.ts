@@ -11,6 +11,8 @@ export type OnOwlToken = (type: OwlTokenType, value: string) => void;
 
 const SPACE = new Set([" ", "\t", "\n", "\r", "\f"].map(letter => letter.charCodeAt(0)));
 const MARKS = new Set(["(", ")", "[", "]", "{", "}", ",", "="].map(letter => letter.charCodeAt(0)));
+/** The characters with which a number or a quoted text begins. An IRI begins with a letter. */
+const NUMBER_STARTS = new Set([...'0123456789+-"'].map(letter => letter.charCodeAt(0)));
 /** Characters that end a word. */
 const ENDS = new Set([...SPACE, ...MARKS, ...['"', "<", ">", "^", "@"].map(letter => letter.charCodeAt(0))]);
 
@@ -121,9 +123,9 @@ export class OwlTokenizer {
   #readIri(): boolean {
     const next = this.#text.charCodeAt(this.#at + 1);
     if (this.#hasMore && Number.isNaN(next)) return false;
-    // A comparison in a facet, such as integer[<= 5].
+    // A comparison in a facet, such as integer[<= 5] or integer[<5].
     if (next === EQUALS) return this.#emit("mark", this.#at + 2, "<=");
-    if (SPACE.has(next)) return this.#emit("mark", this.#at + 1, "<");
+    if (SPACE.has(next) || NUMBER_STARTS.has(next)) return this.#emit("mark", this.#at + 1, "<");
     for (let at = this.#at + 1; at < this.#text.length; at += 1) {
       const code = this.#text.charCodeAt(at);
       if (code === GREATER) return this.#emit("iri", at + 1, this.#text.slice(this.#at + 1, at));

@@ -2,7 +2,17 @@ import { BlankNodes, blankNodeOf, nodeOf, ONTOLOGY_NODE } from "./blank-nodes.ts
 import { IriBase } from "./iri-base.ts";
 import { checkBase, checkNamespace } from "./limits.ts";
 import { AXIOMS, ENTITY_TYPES, emitAxiom, emitValue, iriOf, type Operand } from "./owl-axiom.ts";
-import { OWL, OWL_IMPORTS, OWL_ONTOLOGY, OWL_VERSION_IRI, RDF, RDF_TYPE, RDFS, XSD } from "./rdf-vocabulary.ts";
+import {
+  OWL,
+  OWL_IMPORTS,
+  OWL_ONTOLOGY,
+  OWL_VERSION_IRI,
+  PLAIN_LITERAL,
+  RDF,
+  RDF_TYPE,
+  RDFS,
+  XSD,
+} from "./rdf-vocabulary.ts";
 import type { OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
@@ -111,7 +121,8 @@ export class OwlXmlParser implements XmlHandler {
     const type = ENTITY_TYPES.get(name);
     if (type !== undefined && iri !== undefined) return { kind: "entity", type, iri };
     if (type !== undefined) throw new SyntaxProblem(`${name} without an IRI`);
-    if (name === "Literal") return { kind: "literal", text, language, datatype };
+    if (name === "Literal")
+      return { kind: "literal", text, language, datatype: datatype === PLAIN_LITERAL ? "" : datatype };
     if (name === "AnonymousIndividual" && iri !== undefined) return { kind: "iri", iri };
     if (name === "IRI") return { kind: "iri", iri: this.#base.resolve(text.trim()) };
     if (name === "AbbreviatedIRI") return { kind: "iri", iri: this.#iri(undefined, text.trim()) ?? "" };

@@ -89,15 +89,26 @@ function withoutComments(head: string): string {
   }
 }
 
-/** Each parser is imported on first use, because most programs need none of them. */
-export async function openParser(name: ParserName, onStatement: OnStatement, base: string): Promise<FileParser> {
+/** The parsers whose statements are complete only when they read a file for the second time. */
+export const TWO_PASS_PARSERS: ReadonlySet<ParserName> = new Set(["obo"]);
+
+/**
+ * Each parser is imported on first use, because most programs need none of them.
+ * @param earlier the parser of this name that has read the same file before
+ */
+export async function openParser(
+  name: ParserName,
+  onStatement: OnStatement,
+  base: string,
+  earlier?: FileParser,
+): Promise<FileParser> {
   switch (name) {
     case "xml":
       return new (await import("./xml-file-parser.ts")).XmlFileParser(onStatement, base);
     case "json":
       return new (await import("./json-file-parser.ts")).JsonFileParser(onStatement, base);
     case "obo":
-      return new (await import("./obo-parser.ts")).OboParser(onStatement);
+      return new (await import("./obo-parser.ts")).OboParser(onStatement, earlier?.shorthands);
     case "functional":
       return new (await import("./functional-parser.ts")).FunctionalParser(onStatement, base);
     case "manchester":

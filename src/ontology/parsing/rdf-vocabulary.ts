@@ -19,6 +19,8 @@ export const OWL_VERSION_INFO = `${OWL}versionInfo`;
 export const OBJECT_PROPERTY = `${OWL}ObjectProperty`;
 export const ANNOTATION_PROPERTY = `${OWL}AnnotationProperty`;
 export const NAMED_INDIVIDUAL = `${OWL}NamedIndividual`;
+/** A datatype of OWL that does not occur in RDF: there such a literal has a language or nothing. */
+export const PLAIN_LITERAL = `${RDF}PlainLiteral`;
 export const XSD_BOOLEAN = `${XSD}boolean`;
 /** "definition" of the Information Artifact Ontology. */
 export const DEFINITION = `${OBO}IAO_0000115`;

@@ -19,7 +19,7 @@ test("the attributes that RDF/XML permits without a prefix are read as those wit
   assert.deepEqual(unqualified, await parse(content("rdf:")));
   assert.ok(unqualified.lines.includes("<http://a/x> <http://a/p> <http://a/y> ."));
   assert.ok(
-    unqualified.lines.some(line => line.includes('"<b about=\\"z\\"></b>"')),
+    unqualified.lines.some(line => line.includes('"<b xmlns=\\"http://a/\\" about=\\"z\\"></b>"')),
     unqualified.lines.join("\n"),
   );
 });
@@ -38,4 +38,16 @@ test("other attributes without a prefix give no statement", async () => {
   assert.deepEqual(parsed, {
     lines: [`<http://a/x> <${RDF}type> <http://a/Thing> .`, '<http://a/x> <http://a/p> "1" .'],
   });
+});
+
+test("an XML literal keeps the namespaces of its names, sorts attributes and escapes text", async () => {
+  const literal = `<b xmlns:x="http://x/"><x:c z="1" a="&quot;&gt;&#9;"/><d xmlns=""/>&gt;&amp;</b><x:e xmlns:x="http://y/" xml:lang="en" x:f=""/>`;
+  const parsed = await parse(
+    `<rdf:Description rdf:about="http://a/x"><p rdf:parseType="Literal">${literal}</p></rdf:Description>`,
+  );
+  assert.ok("lines" in parsed, JSON.stringify(parsed));
+  const expected =
+    '<b xmlns="http://a/"><x:c xmlns:x="http://x/" a="&quot;>&#x9;" z="1"></x:c><d xmlns=""></d>&gt;&amp;</b>' +
+    '<x:e xmlns:x="http://y/" xml:lang="en" x:f=""></x:e>';
+  assert.deepEqual(parsed.lines, [`<http://a/x> <http://a/p> ${JSON.stringify(expected)}^^<${RDF}XMLLiteral> .`]);
 });

@@ -10,6 +10,7 @@ import { nodeOfId, RdfXmlIds } from "./rdf-xml-ids.ts";
 import { RdfXmlStatements } from "./rdf-xml-statements.ts";
 import { nodeKind, type OnStatement } from "./statement.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
+import { XmlLiteral } from "./xml-literal.ts";
 import { XML_NAMESPACE, type XmlName } from "./xml-namespaces.ts";
 import type { XmlAttribute, XmlHandler } from "./xml-reader.ts";
 
@@ -32,8 +33,8 @@ export class RdfXmlParser implements XmlHandler {
   readonly #statements: RdfXmlStatements;
   readonly #frames: RdfXmlFrame[];
   readonly #ids = new RdfXmlIds();
-  /** How many elements inside the open literal are open. */
-  #literalDepth = 0;
+  /** The open property with `parseType="Literal"`, or the last one: literals contain no others. */
+  #literal = new XmlLiteral();
 
   constructor(onStatement: OnStatement, base: string) {
     this.#statements = new RdfXmlStatements(onStatement);
@@ -49,8 +50,7 @@ export class RdfXmlParser implements XmlHandler {
         else this.#openNode(parent, name, attributes);
         return;
       case "literal":
-        this.#literalDepth += 1;
-        parent.text += `<${name.raw}${attributes.map(markup).join("")}>`;
+        this.#literal.open(name, attributes);
         return;
       case "node":
         this.#openProperty(parent, name, attributes);
@@ -70,7 +70,7 @@ export class RdfXmlParser implements XmlHandler {
 
   text(text: string): void {
     const frame = this.#top();
-    if (frame.kind === "literal") frame.text += escaped(text);
+    if (frame.kind === "literal") this.#literal.addText(text);
     else if (frame.kind === "property") {
       frame.text += text;
       if (frame.hasChild && !isBlank(text)) {
@@ -81,14 +81,13 @@ export class RdfXmlParser implements XmlHandler {
 
   close(name: string): void {
     const frame = this.#top();
-    if (frame.kind === "literal" && this.#literalDepth > 0) {
-      this.#literalDepth -= 1;
-      frame.text += `</${name}>`;
+    if (frame.kind === "literal" && this.#literal.depth > 0) {
+      this.#literal.close(name);
       return;
     }
     this.#frames.pop();
     if (frame.kind === "property" && !frame.hasChild) this.#emitLiteral(frame, frame.text, frame.datatype);
-    else if (frame.kind === "literal") this.#emitLiteral(frame, frame.text, `${RDF}XMLLiteral`);
+    else if (frame.kind === "literal") this.#emitLiteral(frame, this.#literal.text, `${RDF}XMLLiteral`);
     else if (frame.kind === "collection") this.#endCollection(frame);
     else if (frame.kind === "triple") this.#statements.emitProperty(frame, this.#statements.endTriple(), "triple");
   }
@@ -150,6 +149,7 @@ export class RdfXmlParser implements XmlHandler {
     }
     if (isEmpty && frame.datatype !== "") throw new SyntaxProblem("rdf:datatype on a property without text");
     frame.kind = kindOfProperty(parseType, isEmpty, frame.version);
+    if (frame.kind === "literal") this.#literal = new XmlLiteral();
     if (parseType === "Resource") {
       const node = this.#statements.newBlank();
       this.#statements.emitProperty(frame, node, "blank");
@@ -265,14 +265,6 @@ function kindOfProperty(parseType: string | undefined, isEmpty: boolean, version
 
 function languageOf({ language, direction, version }: RdfXmlFrame): string {
   return direction === "" || version === "" || language === "" ? language : `${language}--${direction}`;
-}
-
-function markup({ name, value }: XmlAttribute): string {
-  return ` ${name.raw}="${escaped(value).replaceAll('"', "&quot;")}"`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 function isBlank(text: string): boolean {

@@ -1,6 +1,7 @@
 import type { TargetFormat } from "../format.ts";
 import { baseOf, listAt, readJson, textAt, valueAt } from "../registry-json.ts";
 import { found, JSON_ONLY, type OntologyResolver, type RegistryResponse, refused, type Source } from "../resolver.ts";
+import { labelOf } from "../version-label.ts";
 
 const HOST = "data.bioontology.org";
 const BASE = `https://${HOST}`;
@@ -43,7 +44,7 @@ export const bioportal: OntologyResolver = {
     const { id, version } = source;
     const json = readResponse(source, response);
     if (!("value" in json)) return json;
-    const value = version === undefined ? json.value : listAt(json, "value").find(entry => isVersion(entry, version));
+    const value = version === undefined ? json.value : submissionOf(listAt(json, "value"), version);
     if (value === undefined) return refused("no-file", `no version ${version} of ${id} at ${serviceOf(source)}`);
     const language = textAt(value, "hasOntologyLanguage");
     if (language === undefined) return refused("no-file", `no submission of ${id} at ${serviceOf(source)}`);
@@ -107,6 +108,13 @@ function apiOf({ id, extras }: Source): string {
   return `${baseOf(extras, BASE)}/ontologies/${encodeURIComponent(extras["acronym"] ?? id.toUpperCase())}`;
 }
 
-function isVersion(submission: unknown, version: string): boolean {
-  return [textAt(submission, "version"), textAt(submission, "released")?.slice(0, 10)].includes(version);
+/** The submission with this version, else the one that was released on this day. */
+function submissionOf(submissions: readonly unknown[], version: string): unknown {
+  const wanted = labelOf(version);
+  const labelled = (key: string) =>
+    submissions.find(submission => {
+      const text = textAt(submission, key);
+      return text !== undefined && labelOf(text) === wanted;
+    });
+  return labelled("version") ?? labelled("released");
 }

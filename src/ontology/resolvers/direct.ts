@@ -1,3 +1,4 @@
+import { quote } from "../../core/text/quote.ts";
 import { formatOfName } from "../format.ts";
 import { webUrlWithoutCredentials } from "../registry-json.ts";
 import { found, type OntologyFinding, type OntologyResolver, refused, type Source } from "../resolver.ts";
@@ -31,7 +32,7 @@ function fromUrl({ extras, version }: Source): OntologyFinding {
     return refused("no-file", "extras.url contains {version}, but the source has no version (version in sources.yaml)");
   }
   const url = webUrlWithoutCredentials(template.replaceAll("{version}", encodeURIComponent(version ?? "")));
-  if (url === undefined) return refused("not-public", "extras.url is not an http or https URL");
+  if (url === undefined) return refused("not-public", `${quote(template)} is not an http or https URL (extras.url)`);
   return found({
     url,
     format: formatOfName(new URL(url).pathname),

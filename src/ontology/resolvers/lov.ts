@@ -1,6 +1,7 @@
 import { formatOfName } from "../format.ts";
 import { listAt, readJson, textAt, valueAt, webUrlWithoutCredentials } from "../registry-json.ts";
 import { found, JSON_ONLY, type OntologyResolver, refused, type Source } from "../resolver.ts";
+import { labelOf } from "../version-label.ts";
 
 const API = "https://lov.linkeddata.es/dataset/lov/api/v2/vocabulary/info";
 
@@ -35,7 +36,7 @@ export const lov: OntologyResolver = {
     const chosen =
       version === undefined
         ? newest
-        : versions.find(({ name, issued }) => [name, issued?.slice(0, 10)].includes(version));
+        : versions.find(({ name, issued }) => [name, issued].some(text => text && labelOf(text) === labelOf(version)));
     if (chosen === undefined)
       return refused("no-file", `LOV lists no version ${version} for the prefix ${vocabOf(source)}`);
     return found({

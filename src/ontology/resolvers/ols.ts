@@ -20,6 +20,7 @@ export const ols: OntologyResolver = {
   read({ id, targetFormats }, response) {
     const json = readJson("OLS", response);
     if (!("value" in json)) return json;
+    const licence = ["config", "annotations", "license"];
     const location = valueAt(json.value, "config", "fileLocation");
     if (typeof location !== "string" || location === "")
       return refused("no-file", `OLS gives no file location for ${id}`);
@@ -36,7 +37,8 @@ export const ols: OntologyResolver = {
       url,
       format,
       version: textAt(json.value, "version") ?? textAt(json.value, "config", "versionIri"),
-      licence: textAt(json.value, "config", "annotations", "license"),
+      // Every annotation is a list of texts.
+      licence: textAt(json.value, ...licence, "0") ?? textAt(json.value, ...licence),
       notes: textAt(json.value, "status") === "FAILED" ? ["OLS failed to load this ontology"] : [],
     });
   },

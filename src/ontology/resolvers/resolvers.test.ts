@@ -121,6 +121,41 @@ test("ols returns the file location and refuses one that is not http or https", 
   );
 });
 
+test("ols returns the licence, which is a list of texts like every annotation", () => {
+  const licenceOf = (license: unknown) => {
+    const config = { fileLocation: "http://x.example/efo.owl", annotations: { license } };
+    const finding = requestFor("ols", "efo").read({ config });
+    return finding.kind === "found" ? finding.candidate.licence : finding.message;
+  };
+  assert.equal(licenceOf(["http://l.example/4.0/", "other"]), "http://l.example/4.0/");
+  assert.equal(licenceOf("CC0-1.0"), "CC0-1.0");
+  assert.equal(licenceOf([]), undefined);
+});
+
+test("a version can be pinned in the form in which versions prints it", () => {
+  const submissions = [
+    { submissionId: 3, version: "releases/2025-03-01/x.owl", hasOntologyLanguage: "OWL" },
+    { submissionId: 2, version: "2.0", released: "2025-02-01T00:00:00Z", hasOntologyLanguage: "OWL" },
+    { submissionId: 1, version: "1.0", released: "2025-03-01T00:00:00Z", hasOntologyLanguage: "OWL" },
+  ];
+  const submissionOf = (version: string) => summaryOf(requestFor("bioportal", "x", { version }).read(submissions));
+  assert.match(submissionOf("2025-03-01"), /\/submissions\/3\/download$/);
+  assert.match(submissionOf("releases/2025-03-01/x.owl"), /\/submissions\/3\/download$/);
+  assert.match(submissionOf("2025-02-01"), /\/submissions\/2\/download$/);
+  assert.equal(submissionOf("3.0"), "no-file: no version 3.0 of x at BioPortal");
+  const versions = [
+    { name: "v2014-01-14", fileURL: "https://lov.example/14.n3" },
+    { fileURL: "https://lov.example/13.n3" },
+  ];
+  const { read } = requestFor("lov", "foaf", { version: "2014-01-14" });
+  assert.equal(summaryOf(read({ versions })), "https://lov.example/14.n3");
+});
+
+test("direct names an address that is not on the web, which may be that of an import", () => {
+  const { read } = requestFor("direct", "x", { extras: { url: "file:/tmp/x.owl" } });
+  assert.equal(summaryOf(read({})), 'not-public: "file:/tmp/x.owl" is not an http or https URL (extras.url)');
+});
+
 test("bioportal distinguishes licence, key and unknown name, and returns no URL with an API key", () => {
   const { requestUrl, read } = requestFor("bioportal", "snomedct");
   assert.equal(requestUrl, "https://data.bioontology.org/ontologies/SNOMEDCT/latest_submission?include=all");

@@ -1,6 +1,6 @@
 import { TURN_TIMEOUT_US } from "./turn-queue-sql.ts";
 
-/** How long a free unit is reserved for the processes whose turn it is. */
+/** How long free units are reserved for the processes whose turn it is, when there are enough for them. */
 const TURN_US = 20_000;
 /** No turn is kept for longer. */
 const MAX_TURN_US = 120_000_000;
@@ -220,6 +220,19 @@ BEGIN
   RETURN greatest(least_units, least(most_units, floor(lowest / (${TURNS_PER_WINDOW} * (others + 1)))));
 END $f$;
 
+-- Until when free units are reserved for the turns before: a moment after all of them could have theirs; several units
+-- also until the first process is due.
+CREATE OR REPLACE FUNCTION reserved_until(b working_budget, least_units float8, ahead float8)
+RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
+DECLARE
+  lowest float8 := 'Infinity';
+  frees_us float8;
+BEGIN
+  FOR i IN 1..cardinality(b.limits) LOOP lowest := least(lowest, b.limits[i]); END LOOP;
+  frees_us := free_us(b, greatest(least_units, least(ahead, lowest)));
+  RETURN CASE WHEN ahead > 1 THEN greatest(frees_us, b.head_due_us) ELSE frees_us END + ${TURN_US};
+END $f$;
+
 -- Sets offer_units to the units that the process may lease for use now. Sets offer_usable_us to the time from which it may use
 -- the least number of units if they are leased now; NULL if that is unknown. Sets is_alone to true if no other process
 -- uses or waits for units.
@@ -258,7 +271,7 @@ BEGIN
     b.offer_units := least(CASE WHEN b.spacing_us > 0 THEN least_units ELSE free END, most_units);
   ELSIF is_free AND free - ahead_of(b) >= least_units THEN
     b.offer_units := least(free - ahead_of(b), turn_units(b, least_units, most_units, others));
-  ELSIF is_free AND b.now_us - frees_us >= ${TURN_US} THEN
+  ELSIF is_free AND reserved_until(b, least_units, ahead_of(b)) <= b.now_us THEN
     b.offer_units := least_units;
   ELSIF NOT has_units_for_all(b, ahead_of(b), least_units, ahead_us) THEN
     b.offer_usable_us := NULL;
@@ -294,7 +307,8 @@ DECLARE
 BEGIN
   IF others_of(b) = 0 THEN RETURN frees_us; END IF;
   expected := CASE WHEN ahead = 0 THEN frees_us ELSE expected_us(b, ahead + least_units) END;
-  RETURN CASE WHEN expected > b.now_us THEN expected ELSE greatest(b.now_us, frees_us + ${TURN_US}) END;
+  IF expected > b.now_us THEN RETURN expected; END IF;
+  RETURN greatest(b.now_us, reserved_until(b, least_units, ahead));
 END $f$;
 
 -- Leases units to the calling process. Its turn is over.

@@ -52,6 +52,15 @@ local function free_units(b, others_us, ahead_us)
   return free
 end
 
+-- Until when free units are reserved for the turns before: a moment after all of them could have theirs; several units
+-- also until the first process is due.
+local function reserved_until(b, least, ahead)
+  local limit = math.huge
+  for index = 1, #b.windows do limit = math.min(limit, b.windows[index].limit) end
+  local free_us = free_at(b, math.max(least, math.min(ahead, limit)))
+  return (ahead > 1 and math.max(free_us, b.head_due_us) or free_us) + TURN_US
+end
+
 -- Returns three values: the units that may be leased for use now; from when the least number of units may be used if they
 -- are leased now, nil if that is unknown; whether no other process uses or waits for units.
 local function offer(b, claim, least, most, ahead_us)
@@ -75,7 +84,7 @@ local function offer(b, claim, least, most, ahead_us)
     is_free = true
     if others == 0 then return math.min(b.spacing_us > 0 and least or free, most), now_us, is_alone end
     if free - ahead >= least then return math.min(free - ahead, turn_units(b, least, most, others)), now_us, is_alone end
-    if now_us - free_us >= TURN_US then return least, now_us, is_alone end
+    if reserved_until(b, least, ahead) <= now_us then return least, now_us, is_alone end
   end
   -- If the units of this process and of all before it in the queue are known to be usable within ahead_us, it gets the
   -- first of them. Each of the others gets its units when it asks.
@@ -94,6 +103,6 @@ local function due_at(b, least)
   local others, ahead = others_of(b)
   if others == 0 then return free_us end
   local expected_us = ahead == 0 and free_us or expected_at(b, ahead + least)
-  return expected_us > b.now_us and expected_us or math.max(b.now_us, free_us + TURN_US)
+  return expected_us > b.now_us and expected_us or math.max(b.now_us, reserved_until(b, least, ahead))
 end
 `;
