@@ -189,4 +189,9 @@ for (const [way, agentsOf] of Object.entries(WAYS))
     await assert.rejects(send({ host: "127.0.0.1", path: "https://example.org/x" }), isRefused);
     for (let call = 0; call < 5; call += 1) assert.equal(await send({ host: "127.0.0.1" }), "ok");
     assert.deepEqual(sent, ["http no key", ...Array(5).fill(`http ${KEY}`)]);
+    // Headers in an array are rendered before the hub can add the key.
+    const rendered = { host: "127.0.0.1", headers: ["host", "127.0.0.1"] as never };
+    assert.equal(await send(rendered), "ok");
+    assert.equal(sent.at(-1), "http no key");
+    await assert.rejects(send(rendered), error => error instanceof RateLimitExceeded && error.host === "127.0.0.1");
   });

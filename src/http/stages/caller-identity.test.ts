@@ -339,13 +339,10 @@ describe("the keys that a request carries", () => {
         const sent = some.apply(request("https://api.example.org", `/works?${query.join("&")}`, given.flat()));
         const search = new URL(sent.path, "https://api.example.org").searchParams;
         const tokens = sent.headers.filter((_, at) => sent.headers[at - 1] === "x-token");
-        const expected = { mailto: [mailto], A_KEY: [key], A_TOKEN: ["Bearer t0ken-of-ours"] };
+        const expected = { mailto, A_KEY: key, A_TOKEN: "Bearer t0ken-of-ours" };
         const found = { mailto: search.getAll("mailto"), A_KEY: search.getAll("api_key"), A_TOKEN: tokens };
         for (const name of ["mailto", "A_KEY", "A_TOKEN"] as const)
-          assert.equal(
-            sent.sentKeys.has(name),
-            new Set(found[name]).symmetricDifference(new Set(expected[name])).size === 0,
-          );
+          assert.equal(sent.sentKeys.has(name), [...new Set(found[name])].join() === expected[name]);
       }),
       { numRuns: 500 },
     );
