@@ -273,3 +273,35 @@ test("requests without the key are counted in a total that a reload adds", async
   gate.reload(await limitsOf({ ...two, ratelimits: { hosts: { [HOST]: { ...host, total: { rates: "6/MINUTE" } } } } }));
   assert.equal(burst(gate, none), 1);
 });
+
+test("a reload that adds or removes limits with a key counts what was sent without it, and with it", async () => {
+  const without = { ...two, ratelimits: { hosts: { [HOST]: untiered } } };
+  const added = new Gate(await limitsOf(without), new FakeTime());
+  assert.equal(burst(added, none), 5);
+  added.reload(await limitsOf(two));
+  assert.equal(burst(added, none), 0);
+  assert.equal(burst(added, withK1), 4, "it is not known which of the five carried the key");
+  const removed = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(removed, withK1), 9);
+  removed.reload(await limitsOf(without));
+  assert.equal(burst(removed, none), 0);
+});
+
+test("a waiting request keeps the limits of what it carries when a reload starts or stops sending the key", async () => {
+  const unset = { ...two, env: {} };
+  for (const [before, now, carried, count, name] of [
+    [unset, two, none, 5, HOST],
+    [two, unset, withK1, 9, `${HOST} with K1`],
+  ] as const) {
+    const time = new FakeTime();
+    const gate = new Gate(await limitsOf(before), time);
+    const request = { host: HOST, role: "metadata", stamp: "granted", ...carried } as const;
+    assert.equal(burst(gate, request), count);
+    const waiting = gate.enter({ ...request, maxWaitMs: 120_000 });
+    gate.reload(await limitsOf(now));
+    await time.advance(59_000);
+    assert.equal(gate.waiting, 1);
+    await time.advance(2000);
+    assert.equal((await waiting).host, name);
+  }
+});
