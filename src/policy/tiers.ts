@@ -5,8 +5,8 @@ import type { PlacedRequest } from "./request-places.ts";
 type TieredRequest = OwningService & { readonly host: string };
 
 /**
- * Tiers: limits that depend on what a request carries (`with: { NCBI_API_KEY: … }`). A tier applies to a request when
- * its identification sends that key or address to the host and path of the request.
+ * Tiers: limits that depend on what a request carries (`with: { NCBI_API_KEY: … }`). A tier applies to a request that
+ * carries that key or address. The stage that adds it says so; here it is only estimated where no request is known.
  */
 export class Tiers {
   readonly #document: unknown;
