@@ -305,3 +305,26 @@ test("a waiting request keeps the limits of what it carries when a reload starts
     assert.equal((await waiting).host, name);
   }
 });
+
+test("requests without the key of a suffix count where the reload puts the hosts of the suffix", async () => {
+  const service = { ...untiered, with: { K1: { metadata: { rates: "9/MINUTE" } } } };
+  const members = ["*.example.org"];
+  const identities = { services: { s: { headers: { "x-key": "{K1}" } } } };
+  const before = { ratelimits: { services: { s: { ...service, members } } }, identities };
+  for (const [title, now] of [
+    ["left for the defaults", { ratelimits: { defaults: untiered } }],
+    ["moved to another service", { ratelimits: { services: { t: { ...untiered, members } } } }],
+    [
+      "moved to another service with a key",
+      {
+        ratelimits: { services: { t: { ...service, members } } },
+        identities: { services: { t: { headers: { "x-key": "{K1}" } } } },
+      },
+    ],
+  ] as const) {
+    const gate = new Gate(await limitsOf(before), new FakeTime());
+    assert.equal(burst(gate, none), 5);
+    gate.reload(await limitsOf(now as PolicySources));
+    assert.equal(burst(gate, none), 0, title);
+  }
+});

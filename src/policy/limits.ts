@@ -181,14 +181,15 @@ class PolicyLimits implements ConfiguredLimits {
     const ofHosts = Object.keys(this.#document.hosts).flatMap(host => this.#placesOfHost(host));
     const ofServices = [...this.#members].flatMap(([service, members]) => [
       ...this.#placesOfService(service),
-      ...members
-        .filter(({ isSuffix }) => isSuffix)
-        .map(({ host, writtenPath }) => ({
-          ...{ host: `${EXAMPLE_LABEL}.${host}`, path: writtenPath || undefined },
-          isExample: true as const,
-        })),
+      ...members.filter(({ isSuffix }) => isSuffix).flatMap(member => this.#examplesOf(member)),
     ]);
     return [...ofHosts, ...ofServices];
+  }
+
+  #examplesOf({ host: suffix, writtenPath: path }: Member): readonly RequestPlace[] {
+    const host = `${EXAMPLE_LABEL}.${suffix}`;
+    const routed = this.routing.find(host, path);
+    return this.#withKeySets({ host, routed, path }).map(place => ({ ...place, isExample: true }));
   }
 
   isNamed(host: string): boolean {
