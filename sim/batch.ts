@@ -24,23 +24,57 @@ const CONCURRENT_WORLDS = 4;
 /** Seeds that a worker gets at a time. Small, so that all workers end at about the same time. */
 const CHUNK = 250;
 
+/** A world ends within a second of one core. */
+const STUCK_MS = 120_000;
+
+/** What a thread is doing, in shared memory: a thread in an endless loop sends no message. */
+export class ThreadState {
+  /** The seeds that are running, and the number of worlds that have ended. */
+  readonly cells: Int32Array;
+
+  constructor(cells = new Int32Array(new SharedArrayBuffer(4 * (CONCURRENT_WORLDS + 1)))) {
+    this.cells = cells;
+  }
+
+  began(slot: number, seed: number): void {
+    this.cells[slot] = seed;
+  }
+
+  ended(): void {
+    Atomics.add(this.cells, CONCURRENT_WORLDS, 1);
+  }
+
+  get endedWorlds(): number {
+    return Atomics.load(this.cells, CONCURRENT_WORLDS);
+  }
+
+  get seeds(): readonly number[] {
+    return [...this.cells.slice(0, CONCURRENT_WORLDS)];
+  }
+}
+
 /** Runs seeds in this thread. */
-export async function runInThread({ from, count }: BatchOrder): Promise<BatchResult> {
+export async function runInThread(
+  { from, count }: BatchOrder,
+  state: ThreadState = new ThreadState(),
+): Promise<BatchResult> {
   let next = from;
   let requests = 0;
   let occasions: Occasions = {};
   const broken: BrokenSeed[] = [];
-  const work = async () => {
+  const work = async (slot: number) => {
     while (next < from + count) {
       const seed = next;
       next += 1;
+      state.began(slot, seed);
       const outcome = await simulate(drawPlan(seed));
+      state.ended();
       requests += outcome.requests;
       occasions = sumOf(occasions, outcome.occasions);
       broken.push(...outcome.violations.map(violation => ({ ...violation, seed })));
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENT_WORLDS }, work));
+  await Promise.all(Array.from({ length: CONCURRENT_WORLDS }, (_, slot) => work(slot)));
   return { seeds: count, requests, broken, occasions };
 }
 
@@ -52,12 +86,13 @@ export async function runBatch(
   let next = from;
   let sum: BatchResult = { seeds: 0, requests: 0, broken: [], occasions: {} };
   const runWorker = async () => {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url));
+    const state = new ThreadState();
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: state.cells });
     try {
       while (next < from + count) {
         const order = { from: next, count: Math.min(CHUNK, from + count - next) };
         next += order.count;
-        const part = await runOrder(worker, order);
+        const part = await runOrder(worker, order, state);
         sum = add(sum, part);
         onChunk?.(sum);
       }
@@ -69,13 +104,24 @@ export async function runBatch(
   return sum;
 }
 
-function runOrder(worker: Worker, order: BatchOrder): Promise<BatchResult> {
+/** Rejects if no world of the worker ends for STUCK_MS. */
+function runOrder(worker: Worker, order: BatchOrder, state: ThreadState): Promise<BatchResult> {
   const { promise, resolve, reject } = Promise.withResolvers<BatchResult>();
   worker.removeAllListeners();
   worker.once("message", resolve);
   worker.once("error", reject);
   worker.postMessage(order);
-  return promise;
+  let endedWorlds = -1;
+  const watch = setInterval(() => {
+    if (state.endedWorlds === endedWorlds)
+      reject(
+        new Error(
+          `no world has ended for ${STUCK_MS / 1000} s; one of these seeds does not end: ${state.seeds.join(", ")}`,
+        ),
+      );
+    endedWorlds = state.endedWorlds;
+  }, STUCK_MS);
+  return promise.finally(() => clearInterval(watch));
 }
 
 function add(a: BatchResult, b: BatchResult): BatchResult {

@@ -158,7 +158,7 @@ export class Admission {
   rejectLate(
     waiter: Waiter,
     nowUs: number,
-    start: EstimatedStart = this.#queues.of(waiter.roleBudget, waiter.charge).estimates.startOfQueued(waiter, nowUs),
+    start: EstimatedStart = this.#queues.schedulerOf(waiter).estimates.startOfQueued(waiter, nowUs),
   ): RejectedError {
     const { call, roleBudget, charge, boundMs } = waiter;
     const waitedMs = waiter.waitedMs(nowUs);

@@ -41,7 +41,7 @@ export class GateQueues {
 
   join(waiter: Waiter): void {
     if (waiter.roleBudget.policy.isShadow) this.#unlimited.add(waiter);
-    else this.#deps.queues.of(waiter.roleBudget, waiter.charge).join(waiter);
+    else this.#deps.queues.join(waiter);
   }
 
   /** Removes and returns a request that no limit delays; undefined if there is none. */
@@ -131,7 +131,7 @@ export class GateQueues {
     const { breakerQueue, queues } = this.#deps;
     if (this.#unlimited.delete(waiter)) return;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
-    else queues.of(waiter.roleBudget, waiter.charge).leave(waiter);
+    else queues.leave(waiter);
   }
 
   /** Removes a request and ends it with an error. */

@@ -112,7 +112,7 @@ export class WaitBounds {
   /** When a late request would start if it stayed. The end of a wait for a slot is not known. */
   #startOf(late: LateWaiter, nowUs: number): EstimatedStart {
     const { waiter } = late;
-    const start = this.#deps.queues.of(waiter.roleBudget, waiter.charge).estimates.startOfQueued(waiter, nowUs);
+    const start = this.#deps.queues.schedulerOf(waiter).estimates.startOfQueued(waiter, nowUs);
     if (start.startUs === Number.POSITIVE_INFINITY) return late;
     return { startUs: start.startUs, constraint: start.constraint ?? late.constraint };
   }
@@ -201,7 +201,7 @@ export class WaitBounds {
     const { roleBudget, charge } = waiter;
     // The lease that the request waits for may have arrived for a request of another key.
     if (peers?.isReady(call, roleBudget, charge, time.monotonicUs())) queues.replied(roleBudget);
-    queues.of(roleBudget, charge).hasten(roleBudget);
+    queues.schedulerOf(waiter).hasten(roleBudget);
     serve();
   }
 

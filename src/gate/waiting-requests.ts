@@ -205,7 +205,7 @@ export class WaitingRequests {
     }
     for (let waiter = queues.next(nowUs); waiter !== undefined; waiter = queues.next(nowUs)) {
       if (this.#bounds.refuseOverdue(waiter, nowUs)) continue;
-      const scheduler = queues.of(waiter.roleBudget, waiter.charge);
+      const scheduler = queues.schedulerOf(waiter);
       const full = peers?.requestedOut(waiter, nowUs);
       if (full !== undefined) {
         scheduler.parkAt(full, waiter);

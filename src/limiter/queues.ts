@@ -36,7 +36,21 @@ export class Queues {
     return this.counted.waiting + this.#uncounted.waiting + this.#aboveShare.waiting;
   }
 
-  /** The scheduler of such requests. It stays the same until the limits change, and then all requests are queued again. */
+  join(waiter: Waiter): void {
+    waiter.scheduler = this.of(waiter.roleBudget, waiter.charge);
+    waiter.scheduler.join(waiter);
+  }
+
+  leave(waiter: Waiter): void {
+    waiter.scheduler?.leave(waiter);
+  }
+
+  /** Where the request waits; if it does not, where it would wait. */
+  schedulerOf(waiter: Waiter): Scheduler {
+    return waiter.scheduler ?? this.of(waiter.roleBudget, waiter.charge);
+  }
+
+  /** The scheduler of new requests like this. Learned limits may change which one it is. */
   of(roleBudget: RoleBudget, charge: Charge): Scheduler {
     if (charge.units === 0) return this.#uncounted;
     return roleBudget.exceedsShare(charge) ? this.#aboveShare : this.counted;

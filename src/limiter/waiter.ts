@@ -4,6 +4,7 @@ import type { Charge } from "./charge.ts";
 import { type EntryRequest, leftOfBoundMs } from "./entry-request.ts";
 import type { Grant } from "./grant.ts";
 import type { RoleBudget } from "./role-budget.ts";
+import type { Scheduler } from "./scheduler.ts";
 import type { Parking, SchedulerNode } from "./scheduler-node.ts";
 
 /** Timers fire late: a request that is due at the end of its bound is still granted this much later. */
@@ -51,6 +52,8 @@ export class Waiter {
   lastStoreRequest = 0;
   /** The store is asked for leases or records that the request needs: the reply decides, even if the bound ends before. */
   isStoreAsked = false;
+  /** Where it waits. Limits that change meanwhile may lead new requests of this kind elsewhere. */
+  scheduler: Scheduler | undefined = undefined;
   /** Fires at its bound. */
   timer: Timer | undefined = undefined;
   /** Stops watching the signal of the call. */

@@ -238,6 +238,31 @@ test("a call that needs more than the share of its process waits for the store, 
   await one.gate.close();
 });
 
+test("calls that wait while a learned limit becomes smaller than the number of processes wait for the store", async () => {
+  const one = await withoutStore({ rates: "8/SECOND" });
+  const grant = await one.gate.enter({ host: HOST, role: "metadata" });
+  grant.written();
+  const waiting = one.sendAll(3);
+  await one.time.advance(1);
+  assert.equal(one.sentMs.length, 1, "its share is 2/SECOND");
+  const announced = { source: "ratelimit", limit: 3, windowUs: 1_000_000 } as const;
+  grant.recordResponse({ isThrottled: false, announced: [announced] });
+  grant.release();
+  await one.time.advance(5000);
+  assert.equal(one.sentMs.length, 1, "3/SECOND cannot be divided by 4 processes");
+  const aborted = new AbortController();
+  const gone = assert.rejects(one.send({ maxWaitMs: 600_000, signal: aborted.signal }));
+  aborted.abort();
+  await gone;
+  assert.equal(one.gate.waiting, 2);
+  one.error = undefined;
+  await one.time.advance(5000);
+  await waiting;
+  assert.equal(one.sentMs.length, 3);
+  assert.equal(one.gate.waiting, 0);
+  await one.gate.close();
+});
+
 test("a call that costs more than the share of its process waits for the store", async () => {
   const one = await withoutStore({ rates: "8/SECOND", costs: { credits: "20/MINUTE" } });
   const dear = one.send({ costs: { credits: 6 } });
