@@ -314,6 +314,7 @@ test("requests without the key of a suffix count where the reload puts the hosts
   for (const [title, now] of [
     ["left for the defaults", { ratelimits: { defaults: untiered } }],
     ["moved to another service", { ratelimits: { services: { t: { ...untiered, members } } } }],
+    ["moved to an entry of the host", { ratelimits: { hosts: { [HOST]: untiered } } }],
     [
       "moved to another service with a key",
       {
@@ -322,9 +323,14 @@ test("requests without the key of a suffix count where the reload puts the hosts
       },
     ],
   ] as const) {
-    const gate = new Gate(await limitsOf(before), new FakeTime());
-    assert.equal(burst(gate, none), 5);
-    gate.reload(await limitsOf(now as PolicySources));
-    assert.equal(burst(gate, none), 0, title);
+    const inFlight = new Gate(await limitsOf(before), new FakeTime());
+    assert.equal(burst(inFlight, none), 5);
+    const written = new Gate(await limitsOf(before), new FakeTime());
+    for (let call = 0; call < 5; call += 1)
+      (await written.enter({ host: HOST, role: "metadata", stamp: "granted", ...none })).release();
+    for (const gate of [inFlight, written]) {
+      gate.reload(await limitsOf(now as PolicySources));
+      assert.equal(burst(gate, none), 0, title);
+    }
   }
 });
