@@ -108,8 +108,8 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     random,
     warn,
     onEased,
-    explain: (constraint, { host, role, path }, changes) =>
-      policy.decidedBy.of(constraint, { host, role, path }, changes),
+    explain: (constraint, { host, role, path, sentKeys }, changes) =>
+      policy.decidedBy.of(constraint, { host, role, path, sentKeys }, changes),
     awayPolicy: () => {
       const { when_store_away: mode = "share", fleet_size: fleetSize } = policy.loaded.ratelimits.options.backend ?? {};
       return { mode, fleetSize };

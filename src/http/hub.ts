@@ -128,7 +128,8 @@ export interface Hub extends AsyncDisposable {
 
   /**
    * The effective limits and breaker numbers of a role at a host. Paths of a host can have limits of their own: pass the
-   * URL, or `host/path`. Throws a RangeError for a text that is neither a host nor a URL.
+   * URL, or `host/path`. Without a scheme, https is meant: requests over http may have limits without a key. Throws a
+   * RangeError for a text that is neither a host nor a URL.
    * @param role @default "metadata"
    */
   policyFor(target: string | URL, role?: Role): PolicyRow;

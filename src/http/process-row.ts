@@ -2,6 +2,7 @@ import type { DecidedBy } from "../errors.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { DecidedBySettings } from "../policy/decided-by.ts";
 import { commonName } from "../policy/partition-name.ts";
+import { tiersOfName } from "../policy/service-name.ts";
 import type { RunningProcess } from "./observer.ts";
 
 /** A running process, with the status that it published last. */
@@ -43,5 +44,6 @@ function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): Decid
   const { key, role, constraint } = snapshot;
   if (constraint === undefined) return null;
   // A partition has the limits of its host or service.
-  return settings.of(constraint, { host: commonName(key), role }, snapshot);
+  const host = commonName(key);
+  return settings.of(constraint, { host, role, sentKeys: new Set(tiersOfName(host)) }, snapshot);
 }

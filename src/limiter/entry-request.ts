@@ -1,3 +1,4 @@
+import type { SentKeys } from "../policy/identity.ts";
 import type { Role } from "../policy/roles.ts";
 
 /**
@@ -42,6 +43,8 @@ export interface EntryRequest {
   readonly partition?: string | undefined;
   /** Needed only for hosts that the policy splits by path. */
   readonly path?: string | undefined;
+  /** The keys that the request carries, which decide which limits `with` a key apply. @default what https sends */
+  readonly sentKeys?: SentKeys | undefined;
   /** @default "GET" */
   readonly method?: string | undefined;
   /** Units that the request uses of every window. @default 1 */

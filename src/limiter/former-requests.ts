@@ -2,7 +2,7 @@ import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
-import { formerName, keyOf } from "./left-hosts.ts";
+import { formerName, keyOf, withoutKeys } from "./left-hosts.ts";
 import type { MovedPlaces } from "./moved-places.ts";
 import { partitionsByName, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
 import { type CountingBudgets, RequestBatch } from "./request-batch.ts";
@@ -95,7 +95,7 @@ export class FormerRequests {
       if (former === undefined || former === name) return [];
       const batches = [...(byService.get(keyOf(former, role)) ?? [])];
       return batches.flatMap(batch => {
-        if (name !== commonName(name) && batch.roleBudget.name !== former) return [];
+        if (name !== commonName(name) && withoutKeys(batch.roleBudget.name) !== withoutKeys(former)) return [];
         const budgets = new Map([roleBudget, ...budgetsAbove(roleBudget)].map(budget => [budget, roleBudget]));
         batch.countIn(budgets);
         return batch.unknownToStore(budgets);

@@ -3,6 +3,7 @@ import { budgetUnitOf } from "../policy/budget-unit.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
+import { withoutTier } from "../policy/service-name.ts";
 import { isExampleOfHosts } from "./moved-places.ts";
 import { countAgain, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
 import { RoleBudget } from "./role-budget.ts";
@@ -18,7 +19,8 @@ interface LeftBudget {
 /** What a service had sent when a reload removed one of its suffixes. */
 interface LeftService {
   readonly role: Role;
-  readonly budgets: Map<string, LeftBudget>;
+  /** By their names without keys, because it is not known which keys the requests of a host carried. */
+  readonly budgets: Map<string, Map<string, LeftBudget>>;
   /** The budgets that count everything that the service had sent. */
   readonly countedBy: Set<string>;
   /** Everything that the service had sent, as one log, by the limits that it was merged for. */
@@ -64,8 +66,11 @@ export class LeftHosts {
       if (counting === undefined || (log.written === 0 && holdUntilUs <= nowUs)) continue;
       const service = services.get(key) ?? { role, budgets: new Map(), countedBy: counting, merged: new WeakMap() };
       services.set(key, service);
+      const unit = withoutKeys(name);
+      const ofUnit = service.budgets.get(unit) ?? new Map<string, LeftBudget>();
       // The units of limits that were divided since have the name of the service too.
-      service.budgets.set(`${name} ${sender.isDivided ?? false}`, { sender: copyOf(sender), countedBy: new Set() });
+      ofUnit.set(`${name} ${sender.isDivided ?? false}`, { sender: copyOf(sender), countedBy: new Set() });
+      service.budgets.set(unit, ofUnit);
       untilUs = Math.max(untilUs, keptUntilUs(sender));
     }
     if (services.size > 0) this.#reloads = [...this.#reloads, { before, services, untilUs }];
@@ -77,7 +82,7 @@ export class LeftHosts {
     return this.#reloads.flatMap(({ before, services }) =>
       [...services.values()].flatMap(({ role, budgets, countedBy }) => {
         addMoved(countedBy, role, reloaded);
-        return [...budgets.values()].flatMap(budget => {
+        return allOf(budgets).flatMap(budget => {
           addMoved(budget.countedBy, role, reloaded);
           const isCounted = (name: string) => {
             // A host counts the units when it is called.
@@ -114,14 +119,26 @@ export class LeftHosts {
 function sendersFor(name: string, former: string, { budgets, countedBy }: LeftService): readonly FormerBudget[] {
   const isCommon = name === commonName(name);
   if (isCommon) countedBy.add(name);
-  const candidates = isCommon
-    ? [...budgets.values()]
-    : [true, false].map(isDivided => budgets.get(`${former} ${isDivided}`));
+  const candidates = isCommon ? allOf(budgets) : [...(budgets.get(withoutKeys(former))?.values() ?? [])];
   return candidates.flatMap(budget => {
-    if (budget === undefined || budget.countedBy.has(name)) return [];
+    if (budget.countedBy.has(name)) return [];
     if (!isCommon) budget.countedBy.add(name);
     return budget.sender;
   });
+}
+
+function allOf(budgets: LeftService["budgets"]): readonly LeftBudget[] {
+  return Array.from(budgets.values(), ofUnit => [...ofUnit.values()]).flat();
+}
+
+/** Whether there are no other senders. Stops counting early, because there may be one for each of many partitions. */
+function areAll(senders: readonly FormerBudget[], budgets: LeftService["budgets"]): boolean {
+  let count = 0;
+  for (const ofUnit of budgets.values()) {
+    count += ofUnit.size;
+    if (count > senders.length) return false;
+  }
+  return true;
 }
 
 /** Everything that a service had sent is merged once for all hosts with the same limits. */
@@ -130,7 +147,7 @@ function mergedFor(
   senders: readonly FormerBudget[],
   { role, budgets, merged }: LeftService,
 ): readonly FormerBudget[] {
-  if (senders.length === 1 || senders.length < budgets.size) return senders;
+  if (senders.length === 1 || !areAll(senders, budgets)) return senders;
   const known = merged.get(policy);
   if (known !== undefined) return [known];
   const sum = new RoleBudget("merged", role, policy, undefined);
@@ -158,8 +175,9 @@ function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<st
     if (services.size === 0) continue;
     for (const place of now.namedPlaces()) {
       if (isExampleOfHosts(place, role, now)) continue;
-      const { host, path } = place;
-      services.get(keyOf(before.route(host, role, path).name, role))?.add(now.route(host, role, path).name);
+      const { host, path, sentKeys } = place;
+      const former = before.route(host, role, path, sentKeys).name;
+      services.get(keyOf(former, role))?.add(now.route(host, role, path, sentKeys).name);
     }
   }
   return services;
@@ -178,6 +196,13 @@ function isHostName(name: string): boolean {
   return host !== undefined && service === undefined && tiers.length === 0;
 }
 
+/** One key for the budgets of a host or service, whatever keys their requests carry. */
 export function keyOf(name: string, role: Role): string {
-  return `${role} ${commonName(name)}`;
+  return `${role} ${withoutTier(commonName(name))}`;
+}
+
+/** The name of a budget, or of its partition, without the keys that its requests carry. */
+export function withoutKeys(name: string): string {
+  const common = commonName(name);
+  return `${withoutTier(common)}${name.slice(common.length)}`;
 }

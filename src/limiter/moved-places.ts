@@ -1,4 +1,5 @@
 import { budgetUnitOf, isOfUnnamedHost } from "../policy/budget-unit.ts";
+import { NO_KEYS } from "../policy/identity.ts";
 import type { LimitPolicies, RequestPlace } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { ROLES, type Role } from "../policy/roles.ts";
@@ -45,7 +46,9 @@ export class MovedPlaces {
     // Requests that name a service with `per_host` themselves.
     const ofHost = (known.get(host) ?? [])
       .map(place => ({ ...place, service }))
-      .filter(place => before.serviceRoute(service, host, role, place.path)?.name === commonName(name));
+      .filter(
+        ({ path, sentKeys }) => before.serviceRoute(service, host, role, path, sentKeys)?.name === commonName(name),
+      );
     return [...places, ...ofHost];
   }
 
@@ -53,9 +56,14 @@ export class MovedPlaces {
   #named(before: LimitPolicies): PlacesByBudget {
     const places = [...before.namedPlaces(), ...this.#now.namedPlaces()];
     const byBudget = places.flatMap(place =>
-      ROLES.filter(role => !isExampleOfHosts(place, role, this.#now)).map(role => {
-        const { name } = before.route(place.host, role, place.path);
-        return { key: keyOf(name, role), place };
+      ROLES.filter(role => !isExampleOfHosts(place, role, this.#now)).flatMap(role => {
+        const nameOf = ({ host, path, sentKeys }: RequestPlace) => before.route(host, role, path, sentKeys).name;
+        const name = nameOf(place);
+        // The present limits may not depend on keys where the earlier ones did.
+        const unkeyed = { ...place, sentKeys: NO_KEYS };
+        const unkeyedName = nameOf(unkeyed);
+        const found = { key: keyOf(name, role), place };
+        return unkeyedName === name ? [found] : [found, { key: keyOf(unkeyedName, role), place: unkeyed }];
       }),
     );
     const byHost = places.map(place => ({ key: place.host, place }));

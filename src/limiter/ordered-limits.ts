@@ -67,9 +67,9 @@ export class OrderedLimits {
     return {
       aimd: limits.aimd,
       maxInFlight: limits.maxInFlight,
-      route: (host, role, path) => ordered(limits.route(host, role, path), role),
-      serviceRoute: (service, host, role, path) => {
-        const route = limits.serviceRoute(service, host, role, path);
+      route: (host, role, ...request) => ordered(limits.route(host, role, ...request), role),
+      serviceRoute: (service, host, role, ...request) => {
+        const route = limits.serviceRoute(service, host, role, ...request);
         return route && ordered(route, role);
       },
       hasPaths: host => limits.hasPaths(host),

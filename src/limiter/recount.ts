@@ -49,13 +49,13 @@ export function partitionsByName({ partitions }: Reloaded): (name: string, role:
  * without a partition.
  */
 export function routeAt(
-  { host, path, service }: RequestPlace,
+  { host, path, service, sentKeys }: RequestPlace,
   role: Role,
   partition: string,
   limits: LimitPolicies,
 ): Route {
-  const named = service === undefined ? undefined : limits.serviceRoute(service, host, role, path);
-  const common = named ?? limits.route(host, role, path);
+  const named = service === undefined ? undefined : limits.serviceRoute(service, host, role, path, sentKeys);
+  const common = named ?? limits.route(host, role, path, sentKeys);
   const hasPartition = partition !== "" && common.roleBudget.isPerPartition;
   return hasPartition ? { ...common, name: `${common.name}${partition}` } : common;
 }

@@ -67,15 +67,18 @@ export class ReloadHolds {
 /** Whether the total had counted the same requests under the earlier limits. */
 function hasCounted({ name }: Budget, route: Route, earlier: LimitPolicies, now: LimitPolicies): boolean {
   const has = (unit: string) => ROLES.some(role => hasTotal(earlier.routeByName(unit, role), name));
-  const places = (of: LimitPolicies) => JSON.stringify(ROLES.map(role => of.placesOf(name, role)));
+  const places = (of: LimitPolicies) => JSON.stringify(ROLES.map(role => of.placesOf(name, role).map(placeText)));
   return has(name) && has(route.name) && places(earlier) === places(now);
 }
 
 /** Whether the role budget has places that another one had by the earlier limits. */
 function hasGained({ name, role }: RoleBudget, earlier: LimitPolicies, now: LimitPolicies): boolean {
-  const textOf = ({ host, path = "" }: RequestPlace) => `${host}${path}`;
-  const had = new Set(earlier.placesOf(name, role).map(textOf));
-  return now.placesOf(name, role).some(place => !had.has(textOf(place)));
+  const had = new Set(earlier.placesOf(name, role).map(placeText));
+  return now.placesOf(name, role).some(place => !had.has(placeText(place)));
+}
+
+function placeText({ host, path, service, sentKeys }: RequestPlace): string {
+  return JSON.stringify([host, path, service, sentKeys && [...sentKeys]]);
 }
 
 export function hasTotal(route: Route | undefined, name: string): boolean {

@@ -210,3 +210,127 @@ test("a call without a path uses the budget of its tier, also if another path of
   assert.equal(await nameAt("/open/x"), HOST);
   assert.equal(await nameAt(), `${HOST} with K1`);
 });
+
+const two = {
+  ratelimits: { hosts: { [HOST]: { ...untiered, with: { K1: { metadata: { rates: "9/MINUTE" } } } } } },
+  identities: keyed,
+};
+const none = { sentKeys: new Set<string>() };
+const withK1 = { sentKeys: new Set(["K1"]) };
+
+test("a request that carries no key has the limits without it, although its host gets one over https", async () => {
+  const gate = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(gate, none), 5);
+  assert.equal(burst(gate, withK1), 9);
+  assert.equal(burst(gate, {}), 0, "a request whose keys are not known is counted as one over https");
+});
+
+test("a reload keeps the counts of requests with and without the key apart, whatever keys it sends from now on", async () => {
+  const open = { ...two, ratelimits: { hosts: { [HOST]: { ...two.ratelimits.hosts[HOST], aimd: false } } } };
+  for (const now of [two, open]) {
+    const gate = new Gate(await limitsOf(two), new FakeTime());
+    assert.equal(burst(gate, none), 5);
+    gate.reload(await limitsOf(now));
+    assert.equal(burst(gate, none), 0);
+    assert.equal(burst(gate, withK1), 9);
+    gate.reload(await limitsOf(now));
+    assert.equal(burst(gate, none), 0);
+    assert.equal(burst(gate, withK1), 0);
+  }
+});
+
+test("a request that was identified before a reload removes its key has the limits of the key, with what was sent", async () => {
+  const gate = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(gate, withK1), 9);
+  gate.reload(await limitsOf({ ...two, env: {} }));
+  assert.equal(burst(gate, withK1), 0);
+  assert.equal(burst(gate, none), 0, "requests that had the key until now are counted without it");
+});
+
+test("a request with one of two keys has the limits of that key, also after a reload", async () => {
+  const both = {
+    ratelimits: {
+      hosts: {
+        [HOST]: {
+          ...untiered,
+          with: { K1: { metadata: { rates: "6/MINUTE" } }, K2: { metadata: { rates: "7/MINUTE" } } },
+        },
+      },
+    },
+    identities: { hosts: { [HOST]: { headers: { "x-key": "{K1}", "x-two": "{K2}" } } } },
+  };
+  const gate = new Gate(await limitsOf(both), new FakeTime());
+  assert.equal(burst(gate, withK1), 6);
+  gate.reload(await limitsOf({ ...both, ratelimits: { ...both.ratelimits, mode: "enforce" } }));
+  assert.equal(burst(gate, withK1), 0);
+  assert.equal(burst(gate, {}), 7);
+});
+
+test("requests without the key are counted in a total that a reload adds", async () => {
+  const gate = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(gate, none), 5);
+  const host = { ...two.ratelimits.hosts[HOST], metadata: { rates: "50/MINUTE", max_delay_ms: 0 } };
+  gate.reload(await limitsOf({ ...two, ratelimits: { hosts: { [HOST]: { ...host, total: { rates: "6/MINUTE" } } } } }));
+  assert.equal(burst(gate, none), 1);
+});
+
+test("a reload that adds or removes limits with a key counts what was sent without it, and with it", async () => {
+  const without = { ...two, ratelimits: { hosts: { [HOST]: untiered } } };
+  const added = new Gate(await limitsOf(without), new FakeTime());
+  assert.equal(burst(added, none), 5);
+  added.reload(await limitsOf(two));
+  assert.equal(burst(added, none), 0);
+  assert.equal(burst(added, withK1), 4, "it is not known which of the five carried the key");
+  const removed = new Gate(await limitsOf(two), new FakeTime());
+  assert.equal(burst(removed, withK1), 9);
+  removed.reload(await limitsOf(without));
+  assert.equal(burst(removed, none), 0);
+});
+
+test("a waiting request keeps the limits of what it carries when a reload starts or stops sending the key", async () => {
+  const unset = { ...two, env: {} };
+  for (const [before, now, carried, count, name] of [
+    [unset, two, none, 5, HOST],
+    [two, unset, withK1, 9, `${HOST} with K1`],
+  ] as const) {
+    const time = new FakeTime();
+    const gate = new Gate(await limitsOf(before), time);
+    const request = { host: HOST, role: "metadata", stamp: "granted", ...carried } as const;
+    assert.equal(burst(gate, request), count);
+    const waiting = gate.enter({ ...request, maxWaitMs: 120_000 });
+    gate.reload(await limitsOf(now));
+    await time.advance(59_000);
+    assert.equal(gate.waiting, 1);
+    await time.advance(2000);
+    assert.equal((await waiting).host, name);
+  }
+});
+
+test("requests without the key of a suffix count where the reload puts the hosts of the suffix", async () => {
+  const service = { ...untiered, with: { K1: { metadata: { rates: "9/MINUTE" } } } };
+  const members = ["*.example.org"];
+  const identities = { services: { s: { headers: { "x-key": "{K1}" } } } };
+  const before = { ratelimits: { services: { s: { ...service, members } } }, identities };
+  for (const [title, now] of [
+    ["left for the defaults", { ratelimits: { defaults: untiered } }],
+    ["moved to another service", { ratelimits: { services: { t: { ...untiered, members } } } }],
+    ["moved to an entry of the host", { ratelimits: { hosts: { [HOST]: untiered } } }],
+    [
+      "moved to another service with a key",
+      {
+        ratelimits: { services: { t: { ...service, members } } },
+        identities: { services: { t: { headers: { "x-key": "{K1}" } } } },
+      },
+    ],
+  ] as const) {
+    const inFlight = new Gate(await limitsOf(before), new FakeTime());
+    assert.equal(burst(inFlight, none), 5);
+    const written = new Gate(await limitsOf(before), new FakeTime());
+    for (let call = 0; call < 5; call += 1)
+      (await written.enter({ host: HOST, role: "metadata", stamp: "granted", ...none })).release();
+    for (const gate of [inFlight, written]) {
+      gate.reload(await limitsOf(now as PolicySources));
+      assert.equal(burst(gate, none), 0, title);
+    }
+  }
+});

@@ -1,6 +1,7 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { OrderedLimit } from "../core/limits/ordered-limit.ts";
 import { type BudgetPolicy, UNLIMITED } from "../policy/budget-policy.ts";
+import type { SentKeys } from "../policy/identity.ts";
 import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { commonName, nameWithoutPartition, partitionName } from "../policy/partition-name.ts";
 import { type LimitPart, ROLES, type Role, unknownRoleMessage } from "../policy/roles.ts";
@@ -71,28 +72,31 @@ export class RoleBudgets implements Iterable<RoleBudget> {
   }
 
   /** The budget of a request, created on first use. Throws a RangeError for an invalid host or an unknown service. */
-  of({ service, host, role, path, partition }: EntryRequest): RoleBudget {
-    const common = service === undefined ? this.forHost(host, role, path) : this.forService(service, role, host, path);
+  of({ service, host, role, path, sentKeys, partition }: EntryRequest): RoleBudget {
+    const common =
+      service === undefined
+        ? this.forHost(host, role, path, sentKeys)
+        : this.forService(service, role, host, path, sentKeys);
     return partition === undefined || !common.policy.isPerPartition ? common : this.#forPartition(common, partition);
   }
 
   /** The budget of a host, created on first use. Throws a RangeError for an invalid host. */
-  forHost(host: string, role: Role, path?: string): RoleBudget {
+  forHost(host: string, role: Role, path?: string, sentKeys?: SentKeys): RoleBudget {
     const roleBudgets = this.#ofRole(role);
     // Budgets have canonical names, so a host that is found here needs no parsing, unless keys or paths decide.
     const known = path === undefined || !this.#limits.hasPaths(host) ? roleBudgets.get(host) : undefined;
     if (known !== undefined && !known.policy.hasTiers && !isServiceName(host))
       return known.learned === undefined ? known : this.#withoutLapsed(known);
-    return this.#atRoute(this.#limits.route(host, role, path), role);
+    return this.#atRoute(this.#limits.route(host, role, path, sentKeys), role);
   }
 
   /**
    * The budget of a request that names a service: one for all hosts, or one for each host if the service has `per_host`.
    * Throws a RangeError for an unknown service.
    */
-  forService(service: string, role: Role, host: string, path?: string): RoleBudget {
+  forService(service: string, role: Role, host: string, path?: string, sentKeys?: SentKeys): RoleBudget {
     this.#ofRole(role);
-    const route = this.#limits.serviceRoute(service, host, role, path);
+    const route = this.#limits.serviceRoute(service, host, role, path, sentKeys);
     if (route === undefined)
       throw new RangeError(`unknown service ${JSON.stringify(service)}: the policy has no service of that name`);
     return this.#atRoute(route, role);

@@ -18,14 +18,14 @@ export class DecidedBySettings {
 
   of(constraint: Constraint, request: ExplainedRequest, limitChanges: LimitChanges = {}): DecidedBy {
     const { kind, owner, limit } = constraint;
-    const { host, role, path } = request;
+    const { host, role, path, sentKeys = [] } = request;
     const { ratelimits } = this.#policy;
     // Without a path, the host may be the name of a service, which has no paths.
     const ownPath = path !== undefined && ratelimits.resolved.hasPaths(host) ? path : undefined;
     const { learnedFrom, order, totalOrder } = limitChanges;
     const orders = [order, totalOrder].flatMap(each => [each?.rates, each?.maxConcurrent, each?.reason, each?.by]);
     const changes = [learnedFrom?.source, learnedFrom?.wallMs, ...orders];
-    const key = JSON.stringify([kind, owner, limit, host, role, ownPath, ...changes]);
+    const key = JSON.stringify([kind, owner, limit, host, role, ownPath, [...sentKeys], ...changes]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const found = decidedByOf(this.#policy, constraint, request, limitChanges);

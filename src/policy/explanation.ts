@@ -3,6 +3,7 @@ import { withoutCredentials } from "../core/text/passwords.ts";
 import type { ThrottleRuleOptions } from "./breaker-options.ts";
 import { budgetUnitOf } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_BACKEND, DEFAULT_BREAKERS, DEFAULT_LIMITS } from "./defaults.ts";
+import type { SentKeys } from "./identity.ts";
 import type { SectionName } from "./layer.ts";
 import type { LoadedPolicy } from "./load.ts";
 import { commonName } from "./partition-name.ts";
@@ -26,7 +27,7 @@ import {
 } from "./precedence.ts";
 import type { Role } from "./roles.ts";
 import { isServiceName } from "./service-name.ts";
-import { policyTarget } from "./target.ts";
+import { type PolicyTarget, policyTarget } from "./target.ts";
 
 /** One place that sets a value. */
 export interface ValueSource {
@@ -58,19 +59,19 @@ const RESOLVER = "resolver ";
 
 /**
  * The values that hold for a host and role, and where each came from.
- * @param tiers the keys that the requests carry; if none, those that identities.yaml sends to the host and path
+ * @param sentKeys what the requests carry. @default what requests over https to the host and path carry
  */
 export function explainPolicy(
   policy: LoadedPolicy,
   host: string,
   role: Role,
   path?: string,
-  tiers: readonly string[] = [],
+  sentKeys?: SentKeys,
 ): readonly ExplainedValue[] {
-  const { breakers } = policy;
+  const { breakers, ratelimits } = policy;
   const { circuit } = breakers.resolved.route(host, path);
   return [
-    ...explainLimits(policy, hostScope(policy, host, path, tiers), role),
+    ...explainLimits(policy, ratelimits.resolved.scopeOf(host, path, sentKeys), role),
     ...explainCircuit(policy, breakers.resolved.scopeOf(circuit), role),
   ];
 }
@@ -82,8 +83,8 @@ export function explainPolicy(
  */
 export function explainTarget(policy: LoadedPolicy, target: string | URL, role: Role): readonly ExplainedValue[] {
   if (typeof target !== "string") {
-    const { host, path } = policyTarget(policy, target);
-    return explainPolicy(policy, host, role, path);
+    const { host, path, sentKeys } = policyTarget(policy, target);
+    return explainPolicy(policy, host, role, path, sentKeys);
   }
   const name = commonName(target);
   if (name.startsWith(RESOLVER)) return explainResolver(policy, name.slice(RESOLVER.length));
@@ -94,30 +95,33 @@ export function explainTarget(policy: LoadedPolicy, target: string | URL, role: 
     return [...explainLimits(policy, scope, role), ...explainCircuit(policy, { service }, role)];
   }
   const found = policyTarget(policy, host);
-  return explainPolicy(policy, found.host, role, found.path, tiers);
+  return explainPolicy(policy, found.host, role, found.path, tiers.length === 0 ? found.sentKeys : new Set(tiers));
 }
 
-/** The limits of the role budget with this name, and of its host if it is that of a service with `per_host`. */
+/**
+ * The limits of the role budget with this name, and of its host if it is that of a service with `per_host`.
+ * @param givenKeys what the requests carry, if the name has no keys
+ */
 export function explainBudget(
   policy: LoadedPolicy,
   name: string,
   role: Role,
   givenPath?: string,
+  givenKeys?: SentKeys,
 ): readonly ExplainedValue[] {
   const { service, host, path = givenPath, tiers } = budgetUnitOf(name);
   if (host === undefined) return explainLimits(policy, { service, tiers }, role);
   const own = service === undefined ? [] : explainLimits(policy, { service }, role);
-  return [...own, ...explainLimits(policy, hostScope(policy, host, path, tiers), role)];
+  const sentKeys = tiers.length === 0 ? givenKeys : new Set(tiers);
+  return [...own, ...explainLimits(policy, policy.ratelimits.resolved.scopeOf(host, path, sentKeys), role)];
 }
 
-function hostScope(
-  { ratelimits }: LoadedPolicy,
-  host: string,
-  path: string | undefined,
-  tiers: readonly string[],
-): LimitScope {
-  const scope = ratelimits.resolved.scopeOf(host, path);
-  return tiers.length === 0 ? scope : { ...scope, tiers };
+/** `, without API_KEY, which this URL does not get`, for keys that https sends to the host at its standard port. */
+export function withheldKeysText({ ratelimits: { resolved } }: LoadedPolicy, target: PolicyTarget): string {
+  const { host, path, sentKeys } = target;
+  const applied = new Set(resolved.scopeOf(host, path, sentKeys).tiers);
+  const withheld = (resolved.scopeOf(host, path).tiers ?? []).filter(tier => !applied.has(tier));
+  return withheld.length === 0 ? "" : `, without ${withheld.join(" and ")}, which this URL does not get`;
 }
 
 /** The limits of one entry of the policy: a host, a service, or the defaults. */

@@ -37,6 +37,22 @@ export class IdentityField {
 
 export type FieldPart = "query" | "headers";
 
+/**
+ * The placeholders (keys, `mailto`, `tool`) whose values a request carries. They decide which limits `with` a key apply
+ * to it.
+ */
+export type SentKeys = ReadonlySet<string>;
+
+export const NO_KEYS: SentKeys = new Set();
+
+/** Where a connection goes. */
+export interface Destination {
+  /** A canonical host without its port. */
+  readonly host: string;
+  readonly port: number;
+  readonly isHttps: boolean;
+}
+
 /** The identification of requests to one host, or to the members of one service. */
 export interface Identity {
   /** Holds for this path and the paths below it; `/` for all. */
@@ -118,29 +134,38 @@ export class Identities {
     return this.#matching(this.#entryOf(host, port), path, owner);
   }
 
+  /** The keys that requests to a destination and path carry, unless their callers set the fields themselves. */
+  keysTo(destination: Destination, path: string, owner: OwningService): SentKeys {
+    const { host, port } = destination;
+    return keysOf(sentFields(this.at(host, port, path, owner), destination).flat());
+  }
+
   /**
-   * Whether requests to a host and path carry the value of a placeholder. `name` is the host as the limits name it:
-   * without a port the standard port of https is meant. The scheme is assumed to be https at every port.
+   * The same for a host as the limits name it: without a port the standard port of https is meant. The scheme is assumed
+   * to be https at every port, because a name has none.
    */
-  sends(name: string, path: string, owner: OwningService, placeholder: string): boolean {
-    const { host, port } = hostAndPort(name);
-    const sent = sentFields(this.at(host, port, path, owner), host, port, true);
-    return sent.flat().some(({ placeholders }) => placeholders.includes(placeholder));
+  keysAt(name: string, path: string, owner: OwningService): SentKeys {
+    return this.keysTo({ ...hostAndPort(name), isHttps: true }, path, owner);
+  }
+
+  /** The same over http, where no secrets are sent except on this machine. */
+  plainKeysAt(name: string, path: string, owner: OwningService): SentKeys {
+    return this.keysTo({ ...hostAndPort(name), isHttps: false }, path, owner);
   }
 
   /** The placeholders whose values requests to a host carry, on some path. */
   sentTo(name: string, service: string | undefined): ReadonlySet<string> {
-    const { host, port } = hostAndPort(name);
+    const destination = { ...hostAndPort(name), isHttps: true };
     // One identity at a time: the paths of the two may differ.
-    const sent = this.#ofHostAndService(name, service).flatMap(identity => sentFields([identity], host, port, true));
-    return new Set(sent.flat().flatMap(field => field.placeholders));
+    const sent = this.#ofHostAndService(name, service).flatMap(identity => sentFields([identity], destination));
+    return keysOf(sent.flat());
   }
 
   /** The placeholders in the templates of a host and its service that it may get, also those without a value. */
   wantedBy(name: string, service: string | undefined): ReadonlySet<string> {
-    const { host, port } = hostAndPort(name);
+    const destination = { ...hostAndPort(name), isHttps: true };
     const wanted = this.#ofHostAndService(name, service).flatMap(identity =>
-      identity.placeholders.filter(each => PUBLIC_PLACEHOLDERS.has(each) || maySendSecrets(identity, host, port, true)),
+      identity.placeholders.filter(each => PUBLIC_PLACEHOLDERS.has(each) || maySendSecrets(identity, destination)),
     );
     return new Set(wanted);
   }
@@ -193,18 +218,16 @@ export class Identities {
   }
 }
 
-/** The fields that requests to this host and port get, in the query and in the headers. Of two with one name, the last. */
+/** The fields that requests to a destination get, in the query and in the headers. Of two with one name, the last. */
 export function sentFields(
   identities: readonly Identity[],
-  host: string,
-  port: number,
-  isHttps: boolean,
+  destination: Destination,
 ): readonly [query: readonly IdentityField[], headers: readonly IdentityField[]] {
   const merged = (part: FieldPart) => {
     const byName = new Map<string, IdentityField>();
     for (const identity of identities) {
       for (const name of identity.withheld[part]) byName.delete(name);
-      const maySend = maySendSecrets(identity, host, port, isHttps);
+      const maySend = maySendSecrets(identity, destination);
       for (const field of identity[part]) if (maySend || !field.isSecret) byName.set(field.name, field);
     }
     return [...byName.values()];
@@ -212,11 +235,17 @@ export function sentFields(
   return [merged("query"), merged("headers")];
 }
 
+/** The placeholders in the fields of a request. */
+export function keysOf(fields: readonly Pick<IdentityField, "placeholders">[]): SentKeys {
+  const keys = new Set(fields.flatMap(({ placeholders }) => placeholders));
+  return keys.size === 0 ? NO_KEYS : keys;
+}
+
 /**
  * Another port of the host may belong to another service, which must not get the key. This machine is an exception, so
  * that a key can be sent to a local server of a test or a proxy at any port.
  */
-function maySendSecrets({ namesPort }: Identity, host: string, port: number, isHttps: boolean): boolean {
+function maySendSecrets({ namesPort }: Identity, { host, port, isHttps }: Destination): boolean {
   return isLoopback(host) || (isHttps && (port === HTTPS_PORT || namesPort));
 }
 

@@ -53,14 +53,28 @@ function unsentTiers(policy: LoadedPolicy): readonly UnsentTier[] {
   return policy.ratelimits.resolved.entries.flatMap(entry => {
     const { name, scope } = entry;
     if (name === undefined || (scope.tiers ?? []).length > 0) return [];
+    const tiers = tierNames(policy, scope);
     const hosts = hostsOf(entry);
-    return tierNames(policy, scope)
-      .filter(tier => !hosts.some(host => policy.identities.sentTo(host, scope.service).has(tier)))
-      .map(tier => {
-        const isWanted = hosts.some(host => policy.identities.wantedBy(host, scope.service).has(tier));
-        return { name, entry, tier, isWanted };
-      });
+    const { identities } = policy;
+    const unsent = without(tiers, hosts, host => identities.sentTo(host, scope.service));
+    const unwanted = new Set(without(unsent, hosts, host => identities.wantedBy(host, scope.service)));
+    return unsent.map(tier => ({ name, entry, tier, isWanted: !unwanted.has(tier) }));
   });
+}
+
+/** The tiers that are among the keys of no host. Each host is looked up once at most, because it may have many keys. */
+function without(
+  tiers: readonly string[],
+  hosts: readonly string[],
+  keysOf: (host: string) => ReadonlySet<string>,
+): readonly string[] {
+  let left = tiers;
+  for (const host of hosts) {
+    if (left.length === 0) break;
+    const keys = keysOf(host);
+    left = left.filter(tier => !keys.has(tier));
+  }
+  return left;
 }
 
 function tierNames({ ratelimits }: LoadedPolicy, scope: LimitScope): readonly string[] {

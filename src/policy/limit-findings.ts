@@ -31,7 +31,7 @@ export function limitFindings(policy: LoadedPolicy): readonly PolicyFinding[] {
   return [...new Map(found.map(finding => [finding.message, finding])).values()];
 }
 
-/** True for an entry without a tier whose hosts all send a key that selects a tier: no request has its limits. */
+/** True for an entry without a tier whose hosts all get a key over https that selects a tier: few requests have its limits. */
 function isReplacedByTiers(limits: ConfiguredLimits, { scope, members }: ScopeEntry): boolean {
   const { listed = [], tiers = [] } = scope;
   const probes = listed.length > 0 ? [{ host: listed.at(-1) ?? "", path: "" }] : members.map(probeOf);

@@ -1,5 +1,6 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
 import type { BudgetPolicy, RoleBudgetPolicy } from "./budget-policy.ts";
+import type { SentKeys } from "./identity.ts";
 import type { Member } from "./member.ts";
 import type { LimitScope } from "./precedence.ts";
 import type { Role } from "./roles.ts";
@@ -31,6 +32,8 @@ export interface RequestPlace {
   readonly path: string | undefined;
   /** The service with `per_host` that the requests name themselves, if any. */
   readonly service?: string | undefined;
+  /** What the requests carry. @default what requests over https carry */
+  readonly sentKeys?: SentKeys | undefined;
   /** True for an invented host below a suffix. It stands for all hosts that the policy does not name. */
   readonly isExample?: true;
 }
@@ -40,10 +43,13 @@ export interface LimitPolicies {
   readonly aimd: AimdPolicy;
   /** Maximum number of requests in flight over all hosts; Infinity for no maximum. */
   readonly maxInFlight: number;
-  /** Throws a RangeError if `host` is not a valid host name. */
-  route(host: string, role: Role, path?: string): Route;
+  /**
+   * Throws a RangeError if `host` is not a valid host name.
+   * @param sentKeys what the request carries. @default what requests over https carry
+   */
+  route(host: string, role: Role, path?: string, sentKeys?: SentKeys): Route;
   /** The route of a request that names a service itself; undefined when the policy has no such service. */
-  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined;
+  serviceRoute(service: string, host: string, role: Role, path?: string, sentKeys?: SentKeys): Route | undefined;
   /** True when paths of this host have budgets of their own. */
   hasPaths(host: string): boolean;
   /**
@@ -75,7 +81,7 @@ export interface ConfiguredLimits extends LimitPolicies {
   /** Which hosts, suffixes and paths belong to which entry. */
   readonly routing: Routing;
   /** The entries that decide for a host and path. */
-  scopeOf(host: string, path?: string): LimitScope;
+  scopeOf(host: string, path?: string, sentKeys?: SentKeys): LimitScope;
   /** The routes that requests of a host, or of the members of a service, have: one for each set of keys that they carry. */
   routesOf(unit: string, role: Role): readonly Route[];
   /** The route of an entry. Needs no host, so it also works for services and for the defaults. */

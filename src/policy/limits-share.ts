@@ -26,9 +26,9 @@ export function shareOf(limits: LimitPolicies, processes: number): LimitPolicies
   return {
     aimd: limits.aimd,
     maxInFlight: limits.maxInFlight,
-    route: (host, role, path) => dividedRoute(limits.route(host, role, path)),
-    serviceRoute: (service, host, role, path) => {
-      const route = limits.serviceRoute(service, host, role, path);
+    route: (...request) => dividedRoute(limits.route(...request)),
+    serviceRoute: (...request) => {
+      const route = limits.serviceRoute(...request);
       return route && dividedRoute(route);
     },
     hasPaths: host => limits.hasPaths(host),

@@ -9,7 +9,8 @@ import {
 } from "./budget-policy.ts";
 import { budgetUnitOf, isOfUnnamedHost } from "./budget-unit.ts";
 import { DEFAULT_AIMD, DEFAULT_LIMITS } from "./defaults.ts";
-import type { Identities } from "./identity.ts";
+import type { Identities, SentKeys } from "./identity.ts";
+import { KnownRoutes } from "./known-routes.ts";
 import type { ConfiguredLimits, RequestPlace, Route, ScopeEntry, TotalBudget } from "./limit-policies.ts";
 import type { Member } from "./member.ts";
 import { commonName, nameWithoutPartition } from "./partition-name.ts";
@@ -33,7 +34,7 @@ import {
   parseRatelimits,
   type RatelimitsOptions,
 } from "./ratelimit-schema.ts";
-import { RequestPlaces } from "./request-places.ts";
+import { type PlacedRequest, RequestPlaces } from "./request-places.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { type RoutedRequest, Routing } from "./routing.ts";
 import { serviceMembers } from "./service-members.ts";
@@ -75,8 +76,10 @@ class PolicyLimits implements ConfiguredLimits {
   readonly #document: ParsedRatelimits;
   readonly #tiers: Tiers;
   readonly #budgets = new Map<string, ScopeBudgets>();
-  /** Kept, because most requests have the same route as an earlier one. */
-  readonly #routes = new WeakMap<RoutedRequest, Map<Role, Route>>();
+  readonly #routes = new KnownRoutes(routed => ({
+    hasTiers: this.#tiers.namesIn(routed).length > 0,
+    dependsOnPath: this.#tiers.dependOnPath(routed),
+  }));
   /** One policy for each total, so that all scopes below it share the same object. */
   readonly #totals = new Map<string, BudgetPolicy>();
   /** The budgets of services with `per_host`, by the service's own budget and that of the host. */
@@ -100,24 +103,23 @@ class PolicyLimits implements ConfiguredLimits {
     return this.#entries;
   }
 
-  scopeOf(host: string, path?: string): LimitScope {
-    return this.#scopeOf(this.routing.find(host, path), path);
+  scopeOf(host: string, path?: string, sentKeys?: SentKeys): LimitScope {
+    return this.#scopeOf(this.routing.find(host, path), path, sentKeys);
   }
 
-  route(host: string, role: Role, path?: string): Route {
+  route(host: string, role: Role, path?: string, sentKeys?: SentKeys): Route {
     const routed = this.routing.find(host, path);
-    const known = this.#routes.get(routed) ?? new Map<Role, Route>();
-    const found = known.get(role);
+    const known = this.#routes.of(routed, sentKeys);
+    const found = known?.get(role);
     if (found !== undefined) return found;
-    const route = this.#hostRoute(routed, this.#scopeOf(routed, path), role);
-    // If the tier depends on the path, requests with the same entries can have different routes.
-    if (!this.#tiers.dependOnPath(routed)) this.#routes.set(routed, known.set(role, route));
+    const route = this.#hostRoute(routed, this.#scopeOf(routed, path, sentKeys), role);
+    known?.set(role, route);
     return route;
   }
 
-  serviceRoute(service: string, host: string, role: Role, path?: string): Route | undefined {
+  serviceRoute(service: string, host: string, role: Role, path?: string, sentKeys?: SentKeys): Route | undefined {
     const routed = this.routing.find(host, path);
-    return this.#namedServiceRoute(service, routed, this.#scopeOf(routed, path), role);
+    return this.#namedServiceRoute(service, routed, this.#scopeOf(routed, path, sentKeys), role);
   }
 
   hasPaths(host: string): boolean {
@@ -135,59 +137,69 @@ class PolicyLimits implements ConfiguredLimits {
     if (host !== undefined) {
       const routed = this.routing.find(host, path);
       const scope = this.#scopeOf(routed, path);
-      const named = this.#tiers.mayApply(tiers, scope, routed) ? { ...scope, tiers } : scope;
+      const named = this.#tiers.has(tiers, scope) ? { ...scope, tiers } : scope;
       return service === undefined
         ? this.#hostRoute(routed, named, role)
         : this.#namedServiceRoute(service, routed, named, role);
     }
     const scope = { service, tiers };
-    // Calls can name the service, also with a host that is none of its members. Those have no tier.
-    const isUsed =
-      tiers.length === 0 ||
-      this.#places.ofService(service).some(({ routed }) => this.#tiers.mayApply(tiers, scope, routed));
-    return isUsed && this.#members.get(service)?.length ? routeIn(this.#budgetsOf(scope), role, name) : undefined;
+    const isUsed = this.#tiers.has(tiers, scope) && this.#members.get(service)?.length;
+    return isUsed ? routeIn(this.#budgetsOf(scope), role, name) : undefined;
   }
 
   placesOf(nameOrPartition: string, role: Role): readonly RequestPlace[] {
     const name = commonName(nameOrPartition);
-    const { service, host, path } = budgetUnitOf(name);
-    if (host === undefined)
-      return this.#places
-        .ofService(service)
-        .filter(({ routed }) => routed.host !== "")
-        .map(place => ({ host: place.routed.host, path: place.path || undefined }))
-        .filter(place => this.route(place.host, role, place.path).name === name);
+    const { service, host, path, tiers } = budgetUnitOf(name);
+    const placed = host === undefined ? this.#placesOfService(service) : this.#placesOfHost(host, path, service);
+    const isCounted = (place: RequestPlace) => this.#routeAt(place, role)?.name === name;
+    const found = placed.filter(isCounted);
+    if (found.length > 0) return found;
+    // Requests with other keys than those that are sent now: callers set fields themselves, and reloads stop sending keys.
+    return placed.map(place => ({ ...place, sentKeys: new Set(tiers) })).filter(isCounted);
+  }
+
+  #placesOfHost(host: string, path?: string, service?: string): readonly RequestPlace[] {
+    return this.#places.ofHost(host, path).flatMap(place => this.#withKeySets({ ...place, host, service }));
+  }
+
+  #placesOfService(service: string): readonly RequestPlace[] {
     return this.#places
-      .ofHost(host, path)
-      .map(place => ({ host, path: place.path || undefined, service }))
-      .filter(place => this.#routeAt(place, role)?.name === name);
+      .ofService(service)
+      .filter(({ routed }) => routed.host !== "")
+      .flatMap(place => this.#withKeySets({ ...place, host: place.routed.host }));
+  }
+
+  /** The place once for each set of keys that its requests may carry. */
+  #withKeySets({ host, service, routed, path }: PlacedRequest & Omit<RequestPlace, "path">): readonly RequestPlace[] {
+    const place = { host, path: path || undefined, service };
+    return this.#tiers
+      .keySets(routed, routed, path)
+      .map(sentKeys => (sentKeys === undefined ? place : { ...place, sentKeys }));
   }
 
   namedPlaces(): readonly RequestPlace[] {
-    const ofHosts = Object.keys(this.#document.hosts).flatMap(host =>
-      this.#places.ofHost(host).map(({ path }) => ({ host, path: path || undefined })),
-    );
+    const ofHosts = Object.keys(this.#document.hosts).flatMap(host => this.#placesOfHost(host));
     const ofServices = [...this.#members].flatMap(([service, members]) => [
-      ...this.#places
-        .ofService(service)
-        .filter(({ routed }) => routed.host !== "")
-        .map(({ routed, path }) => ({ host: routed.host, path: path || undefined })),
-      ...members
-        .filter(({ isSuffix }) => isSuffix)
-        .map(({ host, writtenPath }) => ({
-          ...{ host: `${EXAMPLE_LABEL}.${host}`, path: writtenPath || undefined },
-          isExample: true as const,
-        })),
+      ...this.#placesOfService(service),
+      ...members.filter(({ isSuffix }) => isSuffix).flatMap(member => this.#examplesOf(member)),
     ]);
     return [...ofHosts, ...ofServices];
+  }
+
+  #examplesOf({ host: suffix, writtenPath: path }: Member): readonly RequestPlace[] {
+    const host = `${EXAMPLE_LABEL}.${suffix}`;
+    const routed = this.routing.find(host, path);
+    return this.#withKeySets({ host, routed, path }).map(place => ({ ...place, isExample: true }));
   }
 
   isNamed(host: string): boolean {
     return this.routing.mayName(host);
   }
 
-  #routeAt({ service, host, path }: RequestPlace, role: Role): Route | undefined {
-    return service === undefined ? this.route(host, role, path) : this.serviceRoute(service, host, role, path);
+  #routeAt({ service, host, path, sentKeys }: RequestPlace, role: Role): Route | undefined {
+    return service === undefined
+      ? this.route(host, role, path, sentKeys)
+      : this.serviceRoute(service, host, role, path, sentKeys);
   }
 
   #hostRoute(routed: RoutedRequest, scope: LimitScope, role: Role): Route {
@@ -217,7 +229,11 @@ class PolicyLimits implements ConfiguredLimits {
   routesOf(unit: string, role: Role): readonly Route[] {
     const { host, service } = budgetUnitOf(unit);
     const places = host === undefined ? this.#places.ofService(service) : this.#places.ofHost(host);
-    const routes = places.map(({ routed, path }) => this.#hostRoute(routed, this.#scopeOf(routed, path), role));
+    const routes = places.flatMap(({ routed, path }) =>
+      this.#tiers
+        .keySets(routed, routed, path)
+        .map(sentKeys => this.#hostRoute(routed, this.#scopeOf(routed, path, sentKeys), role)),
+    );
     return [...new Map(routes.map(route => [route.name, route])).values()];
   }
 
@@ -236,10 +252,10 @@ class PolicyLimits implements ConfiguredLimits {
     return Object.hasOwn(this.#document.services, service) ? this.#document.services[service] : undefined;
   }
 
-  #scopeOf(routed: RoutedRequest, path: string | undefined): LimitScope {
+  #scopeOf(routed: RoutedRequest, path: string | undefined, sentKeys?: SentKeys): LimitScope {
     const { service, listed } = routed;
     if (service === undefined && listed.length === 0) return DEFAULTS;
-    return { service, listed, tiers: this.#tiers.of({ service, listed }, routed, path) };
+    return { service, listed, tiers: this.#tiers.of({ service, listed }, routed, path, sentKeys) };
   }
 
   /**

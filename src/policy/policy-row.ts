@@ -5,6 +5,7 @@ import type { LoadedPolicy } from "./load.ts";
 import { memberText } from "./member.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { serviceName, withoutTier } from "./service-name.ts";
+import type { PolicyTarget } from "./target.ts";
 
 /** `enforce` applies a limit; `shadow` only reports what it would have done. */
 export type PolicyMode = "enforce" | "shadow";
@@ -90,12 +91,12 @@ export function policyRows(policy: LoadedPolicy): readonly PolicyRow[] {
 /** The rows of one host, or of one path of it: its roles, then the totals above them. */
 export function hostPolicyRows(
   policy: LoadedPolicy,
-  { host, path }: { readonly host: string; readonly path?: string | undefined },
+  { host, path, sentKeys }: Pick<PolicyTarget, "host"> & Partial<PolicyTarget>,
 ): readonly PolicyRow[] {
   const { resolved } = policy.ratelimits;
   const unit = policy.breakers.resolved.route(host, path).circuit;
   // A host that sets limits of one role only shares the budgets of the others with its service.
-  return rowsOf(policy, undefined, unit, role => resolved.route(host, role, path));
+  return rowsOf(policy, undefined, unit, role => resolved.route(host, role, path, sentKeys));
 }
 
 /** The breaker settings of all other hosts, of each host and service that breakers.yaml lists, and of each resolver. */

@@ -17,6 +17,7 @@ import {
   explainSettings,
   explainTarget,
 } from "./explanation.ts";
+import type { SentKeys } from "./identity.ts";
 import { STORE_AWAY } from "./limits-share.ts";
 import type { LoadedPolicy } from "./load.ts";
 import type { Role } from "./roles.ts";
@@ -28,6 +29,8 @@ export interface ExplainedRequest {
   readonly host: string;
   readonly role: Role;
   readonly path?: string | undefined;
+  /** What the request carries. @default what requests over https carry */
+  readonly sentKeys?: SentKeys | undefined;
 }
 
 const RESOLVER = /^resolver (.+)$/;
@@ -74,7 +77,7 @@ function limitSetting(
   const rates = unit === undefined ? "rates" : `costs.${unit}`;
   const field = cap === undefined ? rates : "max_concurrent";
   const wanted = cap ?? (unit === undefined ? limit : limit.replaceAll(`${unit} `, ""));
-  const same = explainBudget(policy, request.host, request.role, request.path)
+  const same = explainBudget(policy, request.host, request.role, request.path, request.sentKeys)
     .filter(value => value.field === field || value.field.endsWith(`.${field}`))
     .filter(({ value }) => [value].flat().some(each => isSameLimit(String(each), wanted)));
   // The total of a service may have the same number as the role of its host: the owner decides which one is meant.
@@ -146,7 +149,7 @@ function ratesIn(value: string): readonly string[] {
 }
 
 function isShadow({ ratelimits, breakers }: LoadedPolicy, request: ExplainedRequest, isBreaker: boolean): boolean {
-  const { role, host: name } = request;
+  const { role, host: name, sentKeys } = request;
   const { service, host, path = request.path, tiers } = budgetUnitOf(name);
   if (isBreaker)
     return breakers.resolved.isShadow(
@@ -154,6 +157,6 @@ function isShadow({ ratelimits, breakers }: LoadedPolicy, request: ExplainedRequ
     );
   const { resolved } = ratelimits;
   const isHost = host !== undefined && service === undefined && tiers.length === 0;
-  const route = isHost ? resolved.route(host, role, path) : resolved.routeByName(name, role);
+  const route = isHost ? resolved.route(host, role, path, sentKeys) : resolved.routeByName(name, role);
   return route?.roleBudget.isShadow ?? false;
 }

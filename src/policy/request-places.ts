@@ -18,6 +18,7 @@ export class RequestPlaces {
   readonly #members: ReadonlyMap<string, readonly Member[]>;
   readonly #identities: Identities | undefined;
   readonly #ofServices = new Map<string, readonly PlacedRequest[]>();
+  #identityHosts: ReadonlyMap<string, readonly string[]> | undefined;
 
   constructor(routing: Routing, members: ReadonlyMap<string, readonly Member[]>, identities: Identities | undefined) {
     this.#routing = routing;
@@ -43,7 +44,8 @@ export class RequestPlaces {
 
   #ofMember({ host, isSuffix, path, writtenPath }: Member, service: string): readonly RoutedRequest[] {
     if (!isSuffix) return [this.#routing.find(host, path)];
-    const named = (this.#identities?.hosts ?? []).filter(each => each.endsWith(`.${host}`));
+    this.#identityHosts ??= bySuffix(this.#identities?.hosts ?? []);
+    const named = this.#identityHosts.get(host) ?? [];
     return [
       { host: "", names: [], listed: [], service, memberPath: path, writtenPath },
       ...named.map(each => this.#routing.find(each, path)),
@@ -59,4 +61,18 @@ export class RequestPlaces {
     });
     return [writtenPath, ...others].map(path => ({ routed, path }));
   }
+}
+
+/** The hosts below each suffix. */
+function bySuffix(hosts: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const below = new Map<string, string[]>();
+  for (const host of hosts) {
+    for (let dot = host.indexOf("."); dot >= 0; dot = host.indexOf(".", dot + 1)) {
+      const suffix = host.slice(dot + 1);
+      const known = below.get(suffix);
+      if (known === undefined) below.set(suffix, [host]);
+      else known.push(host);
+    }
+  }
+  return below;
 }

@@ -19,6 +19,26 @@ test("a target has a port only if the policy names it; a URL without a port has 
   assert.equal(read("2001:DB8::0001"), "[2001:db8::1]");
 });
 
+test("the keys of a target are those of requests to the URL, or over https to the port", async () => {
+  const policy = await loadPolicy({
+    env: { A_KEY: "the-key-of-a-test" },
+    mailto: "you@example.org",
+    identities: {
+      hosts: { "a.example": { headers: { "x-key": "{A_KEY}" }, query: { mailto: "{mailto}" } } },
+    },
+  });
+  const keys = (target: string | URL) => {
+    const { sentKeys } = policyTarget(policy, target);
+    return sentKeys && [...sentKeys].sort();
+  };
+  for (const target of ["https://a.example", new URL("https://a.example/x"), "a.example:443"])
+    assert.deepEqual(keys(target), ["A_KEY", "mailto"]);
+  for (const target of ["http://a.example", new URL("http://a.example/x"), "https://a.example:8443", "a.example:8443"])
+    assert.deepEqual(keys(target), ["mailto"]);
+  assert.equal(keys("a.example"), undefined);
+  assert.equal(keys("a.example/x"), undefined);
+});
+
 test("the last group of an IPv6 address without brackets is not a port", async () => {
   const policy = await loadPolicy({ ratelimits: { hosts: { "[::1]:1": {} } } });
   assert.equal(policyTarget(policy, "::1").host, "[::1]");

@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { serve } from "../../../test/http/kit.ts";
 import { createHub } from "../../http/create-hub.ts";
+import type { ProcessKeyRow } from "../../http/process-row.ts";
 import { systemTime } from "../../time/system-time.ts";
 
 /** A hub with one call in flight and two that wait for the next minute. */
@@ -97,27 +98,40 @@ async function keysOf(store: string, name: string): Promise<readonly string[]> {
 test("a host whose limits depend on an API key is shown with its setting, and found by --host", async t => {
   const { store } = await temporaryFolder();
   const { origin } = await serve(t, (_, response) => response.end());
+  const hosts = ["127.0.0.1", "a.example"];
+  const limits = { metadata: { rates: "1/HOUR" }, with: { A_KEY: { metadata: { rates: "1/2HOUR" } } } };
   const hub = await createHub({
-    env: { ZENODO_TOKEN: "secret" },
+    env: { A_KEY: "secret" },
     store,
     cache: false,
-    network: { connectTo: [`zenodo.org:80:${new URL(origin).host}`] },
-    policy: { ratelimits: { hosts: { "zenodo.org": { metadata: { rates: "1/HOUR" } } } } },
+    network: { connectTo: [`a.example:80:${new URL(origin).host}`] },
+    policy: {
+      ratelimits: { hosts: Object.fromEntries(hosts.map(host => [host, limits])) },
+      identities: { hosts: Object.fromEntries(hosts.map(host => [host, { headers: { "x-key": "{A_KEY}" } }])) },
+    },
   });
   t.after(() => hub.destroy());
-  await hub.fetch("http://zenodo.org/api/records");
-  const key = "zenodo.org with ZENODO_TOKEN";
+  await hub.fetch(origin);
+  // No key is sent over http, except to this machine.
+  await hub.fetch("http://a.example/");
+  const key = "127.0.0.1 with A_KEY";
   for (;;) {
     const { stdout } = await runCli(["limits", "show", "--json", "--store", store]);
     const [row] = JSON.parse(stdout);
-    if (row?.keys.length > 0) {
-      assert.deepEqual([row.keys[0].key, row.keys[0].decidedBy?.where], [key, "policy.ratelimits"]);
+    if (row?.keys.length > 1) {
+      const shown = row.keys.map((each: ProcessKeyRow) => [each.key, each.decidedBy?.value, each.decidedBy?.where]);
+      assert.deepEqual(shown.sort(), [
+        [key, "1/2HOUR", "policy.ratelimits"],
+        ["a.example", "1/HOUR", "policy.ratelimits"],
+      ]);
       break;
     }
     await systemTime.sleep(50);
   }
-  for (const name of ["zenodo.org", "https://zenodo.org/records/1", key])
+  for (const name of ["127.0.0.1", "https://127.0.0.1/records/1", key])
     assert.deepEqual(await keysOf(store, name), [key], name);
+  for (const name of ["a.example", "http://a.example/x", "a.example with A_KEY"])
+    assert.deepEqual(await keysOf(store, name), ["a.example"], name);
 });
 
 test("a service is shown with its setting, and found by its name, with or without service:, and by a member", async t => {

@@ -5,12 +5,14 @@ import {
   explainPolicy,
   explainResolver,
   explainSettings,
+  withheldKeysText,
 } from "../../policy/explanation.ts";
 import { canonicalHostIfValid } from "../../policy/layer.ts";
 import { type LoadedPolicy, loadPolicy, namesHost } from "../../policy/load.ts";
 import { memberList } from "../../policy/member.ts";
 import { unknownServiceMessage } from "../../policy/overrides.ts";
 import { isRole, type Role, unknownRoleMessage } from "../../policy/roles.ts";
+import type { PolicyTarget } from "../../policy/target.ts";
 import { ExitCode } from "../exit-code.ts";
 import { printJson } from "../output/json.ts";
 import { terminalWidth } from "../output/table.ts";
@@ -79,24 +81,20 @@ function explanationOf(loaded: LoadedPolicy, target: string, role: Role): Policy
     const values = [...explainLimits(loaded, { service }, role), ...explainCircuit(loaded, { service }, role)];
     return { names: { service, role }, listing, values };
   }
-  const { host, path } = targetOf(loaded, target.replace(HOST_PREFIX, ""), "<target>");
-  return explanationOfHost(loaded, host, path, role);
+  return explanationOfHost(loaded, targetOf(loaded, target.replace(HOST_PREFIX, ""), "<target>"), role);
 }
 
-function explanationOfHost(
-  loaded: LoadedPolicy,
-  host: string,
-  path: string | undefined,
-  role: Role,
-): PolicyExplanation {
-  const { service, listed = [], tiers = [] } = loaded.ratelimits.resolved.scopeOf(host, path);
-  const { name } = loaded.ratelimits.resolved.route(host, role, path);
+function explanationOfHost(loaded: LoadedPolicy, target: PolicyTarget, role: Role): PolicyExplanation {
+  const { host, path, sentKeys } = target;
+  const { service, listed = [], tiers = [] } = loaded.ratelimits.resolved.scopeOf(host, path, sentKeys);
+  const { name } = loaded.ratelimits.resolved.route(host, role, path, sentKeys);
   const { circuit, cooldown } = loaded.breakers.resolved.route(host, path);
   const membership =
     service === undefined ? listedText(listed.length > 0 || namesHost(loaded, host)) : `member of service ${service}`;
-  const listing = `${host} (${role}), ${membership}${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}`;
+  const keys = `${tiers.length === 0 ? "" : `, with ${tiers.join(" and ")}`}${withheldKeysText(loaded, target)}`;
+  const listing = `${host} (${role}), ${membership}${keys}`;
   const names = { host, role, ...(service === undefined ? {} : { service }), key: name, circuit, cooldown };
-  return { names, listing, values: explainPolicy(loaded, host, role, path) };
+  return { names, listing, values: explainPolicy(loaded, host, role, path, sentKeys) };
 }
 
 /** The service that a target names: `service:<name>`, or the name alone when no host of that name is listed. */

@@ -179,6 +179,30 @@ test("policy explain prints the tier of a key, and the source of each effective 
   assert.doesNotMatch(stdout, /secret/);
 });
 
+test("policy explain and policy show of a URL that does not get the key have the limits without it", async () => {
+  const key = { NCBI_API_KEY: "0123456789-secret" };
+  for (const [url, isKeyed] of [
+    ["https://eutils.ncbi.nlm.nih.gov/entrez", true],
+    ["http://eutils.ncbi.nlm.nih.gov/entrez", false],
+    ["https://eutils.ncbi.nlm.nih.gov:8443/entrez", false],
+    ["eutils.ncbi.nlm.nih.gov:443", true],
+    ["eutils.ncbi.nlm.nih.gov:8443", false],
+  ] as const) {
+    const { stdout } = await run(["policy", "explain", url], key);
+    const keys = isKeyed ? ", with NCBI_API_KEY" : ", without NCBI_API_KEY, which this URL does not get";
+    assert.equal(
+      stdout.split("\n\n")[0]?.replaceAll("\n", " "),
+      `eutils.ncbi.nlm.nih.gov (metadata), member of service ncbi${keys}`,
+      url,
+    );
+    const { stdout: explained } = await run(["policy", "explain", url, "--json"], key);
+    const name = isKeyed ? "service ncbi with NCBI_API_KEY" : "service ncbi";
+    assert.equal(JSON.parse(explained).key, name, url);
+    const { stdout: shown } = await run(["policy", "show", "--host", url, "--json"], key);
+    assert.equal(JSON.parse(shown).rows[0].host, name, url);
+  }
+});
+
 test("policy explain explains a service, the defaults and a resolver", async () => {
   const explained = async (target: string) => JSON.parse((await run(["policy", "explain", target, "--json"])).stdout);
   for (const target of ["arxiv", "service:arxiv"]) {

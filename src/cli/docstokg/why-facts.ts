@@ -7,12 +7,14 @@ import { HostNames } from "../../http/host-names.ts";
 import type { RecordedHold, RunningProcess } from "../../http/observer.ts";
 import type { LimitOrderSnapshot, TotalOrderSnapshot } from "../../limiter/key-snapshot.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
-import { type ExplainedValue, explainPolicy } from "../../policy/explanation.ts";
+import { type ExplainedValue, explainPolicy, withheldKeysText } from "../../policy/explanation.ts";
+import type { SentKeys } from "../../policy/identity.ts";
 import type { Route } from "../../policy/limit-policies.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { commonName } from "../../policy/partition-name.ts";
 import type { Role } from "../../policy/roles.ts";
 import { withoutTier } from "../../policy/service-name.ts";
+import { policyTarget } from "../../policy/target.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
 import type { Flags, Io } from "../program.ts";
@@ -24,9 +26,13 @@ import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 /** The settings of the policy that apply to a request. */
 export interface PolicyFacts {
   readonly host: string;
+  /** What the request carries. */
+  readonly sentKeys: SentKeys | undefined;
   readonly route: Route;
   /** The owners of the circuits and cooldowns: the host, its service, or both. */
   readonly breakers: BreakerRoute;
+  /** The keys that the request lacks only because of its scheme or port, as text; empty for none. */
+  readonly withheldKeys: string;
   /** The policy lists the host or a service that contains it. */
   readonly isListed: boolean;
   readonly trialCalls: number;
@@ -76,16 +82,19 @@ export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyF
   const { ratelimits, breakers } = policy;
   const host = new HostNames(policy).of(url.origin);
   const path = `${url.pathname}${url.search}`;
-  const route = ratelimits.resolved.route(host, role, path);
+  const { sentKeys } = policyTarget(policy, url);
+  const route = ratelimits.resolved.route(host, role, path, sentKeys);
   const units = breakers.resolved.route(host, path);
   return {
     host,
+    sentKeys,
     route,
     breakers: units,
+    withheldKeys: withheldKeysText(policy, { host, path, sentKeys }),
     isListed: route.name !== host || ratelimits.options.hosts?.[host] !== undefined,
     trialCalls: breakers.resolved.circuit(units.circuit, role).trialCalls,
     isBreakerShadow: breakers.resolved.isShadow(units.circuit),
-    values: explainPolicy(policy, host, role, path),
+    values: explainPolicy(policy, host, role, path, sentKeys),
   };
 }
 

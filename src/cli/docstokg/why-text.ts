@@ -58,9 +58,9 @@ function decidedByText({ value, where, mode }: DecidedBy): string {
   return `${breakerReasonText(text)} (${where})${mode === "shadow" ? ", shadow mode" : ""}`;
 }
 
-function listingText({ host, route, isListed }: PolicyFacts): string {
-  if (isServiceName(route.name)) return `member of ${route.name}`;
-  const key = route.name === host ? "" : `, limits of ${route.name}`;
+function listingText({ host, route, isListed, withheldKeys }: PolicyFacts): string {
+  if (isServiceName(route.name)) return `member of ${route.name}${withheldKeys}`;
+  const key = `${route.name === host ? "" : `, limits of ${route.name}`}${withheldKeys}`;
   return isListed ? `listed in the policy${key}` : "not listed: the defaults apply";
 }
 

@@ -12,6 +12,8 @@ const host = "a.example";
 const roleBudget = roleBudgetPolicy({ rates: parseRates("4/SECOND+7200/HOUR"), max_delay_ms: 1000, guard_ms: 0 });
 const policy: PolicyFacts = {
   host,
+  sentKeys: undefined,
+  withheldKeys: "",
   route: { name: host, roleBudget, above: [] },
   breakers: { host, circuit: host, cooldown: host },
   isListed: true,

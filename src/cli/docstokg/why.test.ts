@@ -32,6 +32,24 @@ test("why prints host, group, breaker, cache, and each setting with its source",
   assert.doesNotMatch(stdout, /secret/);
 });
 
+test("why names the limits that apply to the URL: over http no key is sent", async () => {
+  const env = { NCBI_API_KEY: "0123456789-secret" };
+  for (const [scheme, key, note] of [
+    ["https", "service ncbi with NCBI_API_KEY", ""],
+    ["http", "service ncbi", ", without NCBI_API_KEY, which this URL does not get"],
+  ] as const) {
+    const url = `${scheme}://eutils.ncbi.nlm.nih.gov/x`;
+    const { stdout } = await runCli(["why", url], { env });
+    assert.match(
+      stdout.replace(/\n +/g, " "),
+      new RegExp(`^host +eutils\\.ncbi\\.nlm\\.nih\\.gov, member of ${key}${note}$`, "m"),
+    );
+    assert.equal(stdout.includes("services.ncbi.with.NCBI_API_KEY"), scheme === "https");
+    const { stdout: json } = await runCli(["why", url, "--json"], { env });
+    assert.equal(JSON.parse(json).key, key);
+  }
+});
+
 test("why hides credentials in the path of the URL too", async () => {
   const { stdout } = await runCli(["why", "https://me:secret@a.example/toc;jsessionid=secret;v=2/x?key=secret"]);
   assert.match(stdout, /^https:\/\/a\.example\/toc;jsessionid=…;v=2\/x\?… \(metadata\)\n/);

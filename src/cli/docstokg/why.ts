@@ -43,7 +43,8 @@ export const why: CommandModule = {
     const shared = await sharedFacts(connection, policy, role, flags, io);
     const cache = await cacheFacts(cacheFlag, url, role, time);
     const verdict = whyVerdict(role, policy, shared, cache);
-    const request = { host: policy.host, role, path: url.pathname + url.search };
+    const { host, sentKeys } = policy;
+    const request = { host, role, path: url.pathname + url.search, sentKeys };
     // The process that the verdict is about.
     const changes = shared.kind === "connected" ? shared.processes[0] : undefined;
     const decidedBy =

@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
+import { NO_KEYS, type SentKeys } from "../../policy/identity.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { NodeTarget } from "./node-target.ts";
 
@@ -6,10 +7,10 @@ type Target = Pick<NodeTarget, "origin" | "writtenPath">;
 
 /**
  * Adds the identification that the host wants; to a request for a proxy, only the User-Agent. A request whose headers are
- * already rendered is sent as it is.
+ * already rendered is sent as it is. Returns the keys that the request carries.
  */
-export function addIdentity(request: ClientRequest, target: Target, identity: CallerIdentity): void {
-  if (request.headersSent) return;
+export function addIdentity(request: ClientRequest, target: Target, identity: CallerIdentity): SentKeys {
+  if (request.headersSent) return NO_KEYS;
   const given = request.getHeaders();
   const headers = Object.entries(given).flatMap(([name, value]) => [name, String(value)]);
   const { origin, writtenPath } = target;
@@ -19,6 +20,7 @@ export function addIdentity(request: ClientRequest, target: Target, identity: Ca
     const [name = "", value = ""] = [identified.headers[at], identified.headers[at + 1]];
     if (headers[at] !== name || headers[at + 1] !== value) request.setHeader(name, value);
   }
+  return identified.sentKeys;
 }
 
 /** Adds header fields (name, value, name, value) that the request does not have. */

@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/breaker/classify.ts";
 import { BodyUnreadError } from "../../errors.ts";
+import { NO_KEYS } from "../../policy/identity.ts";
 import type { Timer } from "../../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "../active-requests.ts";
 import type { StoredResponses } from "../cache/stored-responses.ts";
@@ -64,6 +65,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
   previousActive: ActiveRequest | undefined = undefined;
   nextActive: ActiveRequest | undefined = undefined;
   isOver = false;
+  protected sentKeys = NO_KEYS;
   readonly #client: ClientRequest;
   readonly #plan: NodeRequestPlan;
   /** The trace of the attempt; undefined without a tracer, and once the request is sent. */
@@ -97,7 +99,7 @@ export class NodeRequest extends GatedRequest<GatedFields, NodeRequestDeps> impl
     try {
       const identity = this.deps.callerIdentity();
       this.request.record.identity = identity;
-      addIdentity(this.#client, this.#plan, identity);
+      this.sentKeys = addIdentity(this.#client, this.#plan, identity);
       this.#startTrace();
       this.enter();
     } catch (error) {

@@ -41,7 +41,7 @@ export class CrawlDelays {
     return {
       aimd: limits.aimd,
       maxInFlight: limits.maxInFlight,
-      route: (host, role, path) => delayed(limits.route(host, role, path), role),
+      route: (host, role, ...request) => delayed(limits.route(host, role, ...request), role),
       serviceRoute: (...request) => limits.serviceRoute(...request),
       hasPaths: host => limits.hasPaths(host),
       placesOf: (name, role) => limits.placesOf(name, role),

@@ -4,6 +4,7 @@ import { NEUTRAL, type Outcome, outcomeOfError, SUCCESS } from "../../core/break
 import { matchesBody } from "../../core/breaker/throttle-rule.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import { BodyUnreadError } from "../../errors.ts";
+import type { SentKeys } from "../../policy/identity.ts";
 import type { Timer } from "../../time/time.ts";
 import type { ConnectionCount } from "../connection-count.ts";
 import { withMissingHeaders } from "../headers.ts";
@@ -268,6 +269,10 @@ class RequestAttempt
   /** Also true after an HTTP/2 session has ended: without `maxWaitMs`, the second sending may wait until the deadline. */
   protected get isBoundByDeadline(): boolean {
     return this.request.call.deadlineMs !== undefined || this.#unprocessedCount > 0;
+  }
+
+  protected get sentKeys(): SentKeys {
+    return this.#sent.sentKeys;
   }
 
   protected send(nowUs: number): void {

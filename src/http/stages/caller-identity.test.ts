@@ -36,6 +36,12 @@ function fields(headers: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ""]] : [])));
 }
 
+function assertUnchanged(some: CallerIdentity, given: ReturnType<typeof request>): void {
+  const sent = some.apply(given);
+  assert.equal(sent.path, given.path, given.origin);
+  assert.equal(sent.headers, given.headers, given.origin);
+}
+
 const agent = `docstokg/0.1.0 (mailto:${mailto})`;
 
 describe("the User-Agent", () => {
@@ -52,8 +58,7 @@ describe("the User-Agent", () => {
     const given = (name: string) => request("https://elsewhere.example", "/", ["accept", "*/*", "user-agent", name]);
     for (const runtime of ["node", "undici"])
       assert.deepEqual(some.apply(given(runtime)).headers, ["accept", "*/*", "user-agent", agent]);
-    const own = given("mine/1.0");
-    assert.equal(some.apply(own), own);
+    assertUnchanged(some, given("mine/1.0"));
   });
 
   test("of the userAgent option is sent instead of the default; one that cannot be sent is refused", async () => {
@@ -82,7 +87,7 @@ describe("fields of a host", () => {
     const some = await callerIdentity();
     const own = ["x-token", "node", "user-agent", "his"];
     const given = request("https://api.example.org", "/works?mailto=&api%5Fkey=his", own);
-    assert.equal(some.apply(given), given);
+    assertUnchanged(some, given);
   });
 
   test("the query stays before a fragment, and separators are not doubled", async () => {
@@ -307,13 +312,62 @@ describe("for any path", () => {
       fc.property(path, given => {
         const before = request("https://api.example.org", given);
         const once = { ...before, ...some.apply(before) };
-        assert.equal(some.apply(once), once);
+        assertUnchanged(some, once);
+        assert.deepEqual(some.apply(once).sentKeys, once.sentKeys);
         const answer = { status: 302, statusText: "", headers: { location: once.path }, rawHeaders: [] };
         const { location } = some.scrub(answer, once).headers;
         assert.equal(String(location).replace(/[?&]*(?=#|$)/, ""), given.replace(/[?&]*(?=#|$)/, ""));
       }),
       { numRuns: 2000 },
     );
+  });
+});
+
+describe("the keys that a request carries", () => {
+  test("are those that only fields with their values are sent for", async () => {
+    const some = await callerIdentity();
+    const parameters = [
+      `api_key=${encodedKey}`,
+      "api_key=other",
+      "api_key=",
+      "mailto=you%40example.org",
+      "mailto=x@y.z",
+    ];
+    const headers = ["Bearer t0ken-of-ours", "t0ken-of-ours", "other"].map(value => ["x-token", value]);
+    fc.assert(
+      fc.property(fc.subarray(parameters), fc.subarray(headers), (query, given) => {
+        const sent = some.apply(request("https://api.example.org", `/works?${query.join("&")}`, given.flat()));
+        const search = new URL(sent.path, "https://api.example.org").searchParams;
+        const tokens = sent.headers.filter((_, at) => sent.headers[at - 1] === "x-token");
+        const expected = { mailto, A_KEY: key, A_TOKEN: "Bearer t0ken-of-ours" };
+        const found = { mailto: search.getAll("mailto"), A_KEY: search.getAll("api_key"), A_TOKEN: tokens };
+        for (const name of ["mailto", "A_KEY", "A_TOKEN"] as const)
+          assert.equal(sent.sentKeys.has(name), [...new Set(found[name])].join() === expected[name]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("are none where no key is sent: over http, to another port, to a proxy and to another path", async () => {
+    const some = await callerIdentity();
+    const keysOf = (origin: string, path?: string) => [...some.apply(request(origin, path)).sentKeys].sort();
+    assert.deepEqual(keysOf("https://api.example.org"), ["A_KEY", "A_TOKEN", "mailto"]);
+    assert.deepEqual(keysOf("http://api.example.org"), ["mailto"]);
+    assert.deepEqual(keysOf("https://api.example.org:8443"), ["mailto"]);
+    assert.deepEqual(keysOf("https://api.example.org", "https://api.example.org/works"), []);
+    assert.deepEqual(keysOf("https://port.example:8443"), ["A_TOKEN"]);
+    assert.deepEqual(keysOf("https://port.example"), []);
+    assert.deepEqual(keysOf("http://localhost:8080"), ["A_TOKEN"]);
+    assert.deepEqual(keysOf("https://part.example", "/api/x"), ["mailto"]);
+    assert.deepEqual(keysOf("https://part.example", "/x"), []);
+    assert.deepEqual(keysOf("https://const.example"), []);
+  });
+
+  test("are one object for equal requests, so that their route is found without a search", async () => {
+    const some = await callerIdentity();
+    const sentKeys = (path: string) => some.apply(request("https://api.example.org", path)).sentKeys;
+    assert.equal(sentKeys("/a"), sentKeys("/b?c=d"));
+    assert.deepEqual([...sentKeys("/a")].sort(), ["A_KEY", "A_TOKEN", "mailto"]);
   });
 });
 
@@ -368,8 +422,7 @@ describe("fields of a service", () => {
       ["https://shared.example", "/open/x"],
       ["https://loose.example.evil.example", "/"],
     ] as const) {
-      const given = request(origin, path, ["user-agent", "mine/1"]);
-      assert.equal(some.apply(given), given, `${origin}${path}`);
+      assertUnchanged(some, request(origin, path, ["user-agent", "mine/1"]));
     }
   });
 

@@ -1,7 +1,16 @@
 import { urlHost } from "../../core/text/host.ts";
 import { quote } from "../../core/text/quote.ts";
 import { RedirectError } from "../../errors.ts";
-import { type Identities, type Identity, sentFields } from "../../policy/identity.ts";
+import {
+  type Destination,
+  type Identities,
+  type Identity,
+  type IdentityField,
+  keysOf,
+  NO_KEYS,
+  type SentKeys,
+  sentFields,
+} from "../../policy/identity.ts";
 import type { Routing } from "../../policy/routing.ts";
 import type { OutgoingRequest, ResponseHead, SentFields } from "./stage.ts";
 
@@ -29,16 +38,17 @@ interface AddedFields {
   readonly query: readonly QueryField[];
   /** Name, value, name, value. */
   readonly headers: readonly string[];
+  /** The keys in them. */
+  readonly sentKeys: SentKeys;
+  /** The headers among them that contain keys. */
+  readonly keyHeaders: readonly IdentityField[];
   readonly secrets: readonly string[];
   /** The names of the headers that contain secrets. */
   readonly secretHeaders: readonly string[];
 }
 
 /** An origin, and what was added to its requests so far. */
-interface Origin {
-  readonly host: string;
-  readonly port: number;
-  readonly isHttps: boolean;
+interface Origin extends Destination {
   /** The host as the policy names it. */
   readonly name: string;
   /** True when no identity can apply. */
@@ -47,7 +57,7 @@ interface Origin {
   readonly variants: { readonly identities: readonly Identity[]; readonly added: AddedFields }[];
 }
 
-interface QueryField extends Parameter {
+interface QueryField extends Parameter, Pick<IdentityField, "placeholders"> {
   readonly value: string;
 }
 
@@ -74,18 +84,22 @@ export class CallerIdentity {
         `userAgent must be printable ASCII and must not begin or end with a space, not ${quote(agent)}`,
       );
     }
-    this.#userAgent = { query: [], headers: ["user-agent", agent], secrets: [], secretHeaders: [] };
+    const headers = ["user-agent", agent];
+    this.#userAgent = { query: [], headers, sentKeys: NO_KEYS, keyHeaders: [], secrets: [], secretHeaders: [] };
   }
 
   /**
-   * Path and headers of a request with the identification of its host; the request itself if that adds nothing. Headers
-   * and parameters that the caller has set are kept.
+   * Path and headers of a request with the identification of its host; the same strings and arrays if that adds nothing.
+   * Headers and parameters that the caller has set are kept.
    */
   apply(request: Pick<OutgoingRequest, "origin" | "path" | "headers">): SentFields {
     const added = this.#fieldsFor(request);
-    const path = withParameters(request.path, added.query);
-    const headers = withFields(request.headers, added.headers);
-    return path === request.path && headers === request.headers ? request : { path, headers };
+    const missing = missingParameters(request.path, added.query);
+    return {
+      path: withParameters(request.path, missing),
+      headers: withFields(request.headers, added.headers),
+      sentKeys: sentKeysOf(request, added, missing),
+    };
   }
 
   /** The names of the headers with secrets that `apply` adds: they keep stored responses apart (law L13). */
@@ -160,13 +174,16 @@ export class CallerIdentity {
     return this.#identities.at(host, port, "/", this.#routing?.find(name)).length > 0;
   }
 
-  #merge(identities: readonly Identity[], { host, port, isHttps }: Origin): AddedFields {
-    const [query, headers] = sentFields(identities, host, port, isHttps);
+  #merge(identities: readonly Identity[], destination: Destination): AddedFields {
+    const [query, headers] = sentFields(identities, destination);
     return {
       query: query.map(field => {
+        const { name, placeholders } = field;
         const value = field.reveal();
-        return { name: field.name, value, text: `${encodeURIComponent(field.name)}=${encodeURIComponent(value)}` };
+        return { name, value, placeholders, text: `${encodeURIComponent(name)}=${encodeURIComponent(value)}` };
       }),
+      sentKeys: keysOf([...query, ...headers]),
+      keyHeaders: headers.filter(({ placeholders }) => placeholders.length > 0),
       headers: [
         ...headers.flatMap(field => [field.name, field.reveal()]),
         ...(headers.some(({ name }) => name === "user-agent") ? [] : this.#userAgent.headers),
@@ -182,13 +199,34 @@ function isSameList(first: readonly Identity[], second: readonly Identity[]): bo
 }
 
 /** An invalid origin gets no identification; connecting to it will report the error. */
-function hostOf(origin: string): { readonly host: string; readonly port: number; readonly isHttps: boolean } {
+function hostOf(origin: string): Destination {
   try {
     return { ...urlHost(origin), isHttps: URL.parse(origin)?.protocol === "https:" };
   } catch (error) {
     if (error instanceof RangeError) return { host: "", port: 0, isHttps: false };
     throw error;
   }
+}
+
+/**
+ * The keys that a request carries. A field that the caller has set is kept, so that its key is not sent, unless the caller
+ * has set the same value.
+ * @param missing the parameters that the caller has not set
+ */
+function sentKeysOf(
+  { path, headers }: Pick<OutgoingRequest, "path" | "headers">,
+  { query, keyHeaders, sentKeys }: AddedFields,
+  missing: readonly QueryField[],
+): SentKeys {
+  if (missing.length === query.length && keyHeaders.every(({ name }) => indexOfName(headers, name) === -1))
+    return sentKeys;
+  const own = queryOf(path);
+  const sentQuery = query.filter(({ name, value }) => own.getAll(name).every(each => each === value));
+  const sentHeaders = keyHeaders.filter(field =>
+    valuesOf(headers, field.name).every(each => each === field.reveal() || isReplaced(field.name, each)),
+  );
+  const carried = keysOf([...sentQuery, ...sentHeaders]);
+  return carried.size === sentKeys.size ? sentKeys : carried;
 }
 
 /** Returns the same array when nothing is missing, because this runs for every request. */
@@ -203,12 +241,21 @@ function withFields(fields: readonly string[], wanted: readonly string[]): reado
     if (at === -1) {
       changed ??= [...fields];
       changed.push(name, value);
-    } else if (name === "user-agent" && DEFAULT_USER_AGENTS.test(fields[at + 1] ?? "")) {
+    } else if (isReplaced(name, fields[at + 1] ?? "")) {
       changed ??= [...fields];
       changed[at + 1] = value;
     }
   }
   return changed ?? fields;
+}
+
+/** Whether the value of a header is replaced, because it is the User-Agent of a runtime and not of the caller. */
+function isReplaced(name: string, value: string): boolean {
+  return name === "user-agent" && DEFAULT_USER_AGENTS.test(value);
+}
+
+function valuesOf(fields: readonly string[], name: string): readonly string[] {
+  return fields.filter((_, at) => at % 2 === 1 && fields[at - 1] === name);
 }
 
 /** The index of a name, or -1. */
@@ -260,16 +307,19 @@ interface Parameter {
   readonly text: string;
 }
 
-/** Appends the parameters whose names the query does not have yet. */
-function withParameters(url: string, parameters: readonly Parameter[]): string {
-  if (parameters.length === 0) return url;
-  const { start, end } = queryRange(url);
-  const present = parseQuery(start === undefined ? "" : url.slice(start, end));
-  const added = parameters.filter(({ name }) => !present.has(name)).map(({ text }) => text);
+/** The parameters whose names the query does not have yet. */
+function missingParameters(url: string, parameters: readonly QueryField[]): readonly QueryField[] {
+  if (parameters.length === 0) return parameters;
+  const present = queryOf(url);
+  return present.size === 0 ? parameters : parameters.filter(({ name }) => !present.has(name));
+}
+
+function withParameters(url: string, added: readonly Parameter[]): string {
   if (added.length === 0) return url;
+  const { start, end } = queryRange(url);
   const before = url.slice(0, end);
   const separator = start === undefined ? "?" : start === end || before.endsWith("&") ? "" : "&";
-  return `${before}${separator}${added.join("&")}${url.slice(end)}`;
+  return `${before}${separator}${added.map(({ text }) => text).join("&")}${url.slice(end)}`;
 }
 
 /** Removes parameters. `isUnwanted` gets their decoded names and values. */
@@ -292,6 +342,11 @@ function queryRange(url: string): { readonly start: number | undefined; readonly
   const end = hash === -1 ? url.length : hash;
   const mark = url.indexOf("?");
   return { start: mark === -1 || mark > end ? undefined : mark + 1, end };
+}
+
+function queryOf(url: string): URLSearchParams {
+  const { start, end } = queryRange(url);
+  return parseQuery(start === undefined ? "" : url.slice(start, end));
 }
 
 /** URLSearchParams drops a leading question mark, but here it is part of the first name: `/a??b=1`. */

@@ -5,6 +5,7 @@ import { breakersOf } from "../../gate/registry-breakers.ts";
 import { type EarlierWait, earlierWaitOf, type QueuedCaller, type WaitParts } from "../../limiter/entry-request.ts";
 import type { Grant, ServerFeedback } from "../../limiter/grant.ts";
 import { NO_WAIT } from "../../limiter/granted-wait.ts";
+import type { SentKeys } from "../../policy/identity.ts";
 import type { Timer } from "../../time/time.ts";
 import type { AttemptLog } from "../attempt-log.ts";
 import { deadlineError } from "../call-record.ts";
@@ -66,6 +67,8 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
   abstract readonly isOver: boolean;
   /** True when the deadline also bounds the wait in the queue: a request that cannot be sent in time is refused at once. */
   protected abstract readonly isBoundByDeadline: boolean;
+  /** The keys that the request carries: they decide which limits apply. */
+  protected abstract readonly sentKeys: SentKeys;
   /**
    * Sends the request. It has a grant.
    * @param nowUs in monotonic microseconds
@@ -95,6 +98,7 @@ export abstract class GatedRequest<Request extends GatedFields, Deps extends Gat
           host,
           role,
           path,
+          sentKeys: this.sentKeys,
           method,
           weight: call.weight,
           costs: call.costs,

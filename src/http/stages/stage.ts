@@ -8,6 +8,7 @@ import type { Duplex } from "node:stream";
 import type { Dispatcher } from "undici";
 import type { CacheMode } from "../../core/cache/cache-control.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
+import type { SentKeys } from "../../policy/identity.ts";
 import type { Role } from "../../policy/roles.ts";
 import type { InnerCallOptions } from "../call-options.ts";
 import type { CallRecord } from "../call-record.ts";
@@ -87,7 +88,10 @@ export interface RequestHandle {
 export type SendRequest = (request: OutgoingRequest, sink: ResponseSink) => RequestHandle;
 
 /** The path and headers that are sent: those of the request, with the identification that its host wants. */
-export type SentFields = Pick<OutgoingRequest, "path" | "headers">;
+export interface SentFields extends Pick<OutgoingRequest, "path" | "headers"> {
+  /** The keys in them. */
+  readonly sentKeys: SentKeys;
+}
 
 /** As `SendRequest`, for a request that is sent with these fields instead of its own. */
 export type SendIdentified = (request: OutgoingRequest, sink: ResponseSink, sent: SentFields) => RequestHandle;
