@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { runIn, temporaryFolder } from "../../../test/cli/kit.ts";
 import { ontofetch } from "../ontofetch.ts";
 
-const HEADER = /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset \(metadata\)$/m;
+const HEADER =
+  /^host +metadata +landing +artifact +total +max delay +HEAD +concurrent +failures \/ reset \(metadata\)$/m;
 
 test("docstokg/register prints the policy with NODE_DEBUG=docstokg only", () => {
   const register = resolve(import.meta.dirname, "../../register.ts");
