@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ConfigError } from "../../src/errors.ts";
 import { checkFile, type FileKind, HEAD_BYTES, TAIL_BYTES } from "../../src/harvest/downloads/file-check.ts";
 import { PdfScan } from "../../src/harvest/downloads/pdf-facts.ts";
 import { identify } from "../../src/harvest/identifiers/identifiers.ts";
@@ -142,11 +143,17 @@ export const harvestTargets: readonly FuzzTarget[] = [
   },
 ];
 
-async function inputsOf(chunks: readonly Uint8Array[], format: InputFormat): Promise<readonly Input[]> {
+/** The inputs of a list, and the message of the error that ended it: a table without a known column is refused. */
+async function inputsOf(chunks: readonly Uint8Array[], format: InputFormat): Promise<readonly (Input | string)[]> {
   async function* stream() {
     yield* chunks;
   }
-  const inputs: Input[] = [];
-  for await (const input of inputsOfStream(stream(), "stdin", { format })) inputs.push(input);
+  const inputs: (Input | string)[] = [];
+  try {
+    for await (const input of inputsOfStream(stream(), "stdin", { format })) inputs.push(input);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    inputs.push(error.message);
+  }
   return inputs;
 }
