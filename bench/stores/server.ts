@@ -1,21 +1,20 @@
-import { spawnSync } from "node:child_process";
-import { RedisServer } from "../../test/stores/redis-server.ts";
+import { RedisServer, whyNoRedis } from "../../test/stores/redis-server.ts";
 import type { PartReport } from "../kit/bench.ts";
 
 export interface OpenedServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A Redis server without files; undefined if Redis is not installed. */
+/** A Redis server without files; undefined if Redis is missing and cannot be installed. */
 export async function openServer(): Promise<OpenedServer | undefined> {
-  if (spawnSync("redis-server", ["--version"]).status !== 0) return undefined;
+  if (whyNoRedis() !== false) return undefined;
   const server = await RedisServer.start();
   return { url: server.url, [Symbol.asyncDispose]: () => server.stop() };
 }
 
 export function noServer(): PartReport {
   return {
-    tables: [{ title: "skipped: redis-server is not on PATH", columns: [""], rows: [] }],
+    tables: [{ title: `skipped: ${whyNoRedis()}`, columns: [""], rows: [] }],
     figures: [],
   };
 }

@@ -7,7 +7,7 @@ import { createServer, Socket } from "node:net";
 import { join } from "node:path";
 import { systemTime } from "../../src/time/system-time.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
-import { REDIS, whyMissing } from "../tools.ts";
+import { pathOf, REDIS, whyMissing } from "../tools.ts";
 
 /** The reason to skip tests that need a Redis server; false if they can run. */
 export function whyNoRedis(): string | false {
@@ -16,6 +16,7 @@ export function whyNoRedis(): string | false {
 
 export class RedisServer {
   readonly port: number;
+  readonly #command: string;
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
 
@@ -51,7 +52,10 @@ export class RedisServer {
   }
 
   private constructor(port: number, args: readonly string[]) {
+    const command = pathOf(REDIS);
+    if (command === undefined) throw new Error(String(whyNoRedis()));
     this.port = port;
+    this.#command = command;
     this.#args = args;
   }
 
@@ -61,7 +65,7 @@ export class RedisServer {
 
   /** Starts the server again on the same port, without its data. */
   async start(): Promise<void> {
-    const child = spawn("redis-server", this.#args, { stdio: "ignore" });
+    const child = spawn(this.#command, this.#args, { stdio: "ignore" });
     this.#child = child;
     while (!(await this.#answers())) {
       if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
