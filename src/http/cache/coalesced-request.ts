@@ -291,6 +291,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     if (status === 304) {
       const confirmed = revalidation.confirm(head);
       if (confirmed !== undefined) {
+        if (!confirmed.isStorable) this.#releaseFollowers(() => "unshared");
         this.#serve("revalidated", confirmed);
         return this.#discardBody();
       }

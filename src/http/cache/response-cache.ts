@@ -8,13 +8,13 @@ import type { CallerIdentity } from "../stages/caller-identity.ts";
 import { withDeadlineAsMaxWait } from "../stages/retry.ts";
 import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "../stages/stage.ts";
 import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
-import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
+import type { CacheStore, FoundResponse } from "./cache-store.ts";
 import { CoalescedRequest } from "./coalesced-request.ts";
 import { completing } from "./completing-request.ts";
 import { hasRequestedBytes } from "./partial-response.ts";
 import { type FallbackRules, type Revalidation, revalidationOf } from "./revalidation.ts";
 import { coalescingKey } from "./selection.ts";
-import { type SendingFacts, type StoredResponses, urlOf } from "./stored-responses.ts";
+import { type StoredResponses, sendingFacts } from "./stored-responses.ts";
 import { UnsafeResponse } from "./unsafe-response.ts";
 
 export interface ResponseCacheDeps {
@@ -82,7 +82,7 @@ export class ResponseCache {
     if (!hasRequestedBytes(request, found)) return this.#forward(request, control, sink, { part: found }, mayShare);
     const verdict = decideReuse(this.#stored.factsOf(found), control, this.#time.wallMs());
     if (verdict.kind === "revalidate") {
-      const revalidation = this.#revalidationOf(request, found, verdict);
+      const revalidation = this.#revalidationOf(request, control, found, verdict);
       return this.#forward(request, control, sink, { revalidation }, mayShare);
     }
     const body = found.body();
@@ -170,7 +170,7 @@ export class ResponseCache {
       observer: undefined,
     };
     const rules = { mayServeOnError: true, mayServeDisconnected: true };
-    const revalidation = this.#revalidationOf(background, found, rules);
+    const revalidation = this.#revalidationOf(background, control, found, rules);
     const onEnd = this.#onRefresh(background);
     this.#createCoalesced(background, control, { revalidation }, { key, mayBeJoined: true }, onEnd).begin();
   }
@@ -256,15 +256,13 @@ export class ResponseCache {
     this.#unshareableKeys.add(key);
   }
 
-  #revalidationOf(request: OutgoingRequest, found: FoundResponse, rules: FallbackRules): Revalidation {
-    const withAge = (stored: StoredResponse) => this.#stored.withAge(stored);
-    return revalidationOf(
-      { store: this.#store, time: this.#time, withAge },
-      urlOf(request),
-      withOwnRecord(request),
-      found,
-      rules,
-    );
+  #revalidationOf(
+    request: OutgoingRequest,
+    control: RequestControl,
+    found: FoundResponse,
+    rules: FallbackRules,
+  ): Revalidation {
+    return revalidationOf(this.#stored, withOwnRecord(request), control, found, rules, this.#time.wallMs());
   }
 }
 
@@ -284,8 +282,4 @@ function withOwnRecord(request: OutgoingRequest): OutgoingRequest {
 
 function remainingMs(boundMs: number | undefined, usedMs: number): number | undefined {
   return boundMs === undefined ? undefined : Math.max(0, boundMs - usedMs);
-}
-
-function sendingFacts({ sentMs, identity }: CallRecord, requestedMs: number, invalidations: number): SendingFacts {
-  return { requestedMs: sentMs ?? requestedMs, identity, invalidations };
 }

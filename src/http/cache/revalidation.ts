@@ -1,16 +1,23 @@
-import { freshened, isSameRepresentation, revalidationHeaders } from "../../core/cache/stored-fields.ts";
+import type { RequestControl } from "../../core/cache/cache-control.ts";
+import { isSameRepresentation, revalidationHeaders } from "../../core/cache/stored-fields.ts";
 import { BreakerOpenError } from "../../errors.ts";
-import type { Time } from "../../time/time.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { withHeaders } from "../headers.ts";
 import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
 import type { StoredHead } from "./cache-reply.ts";
-import type { CacheStore, FoundResponse, StoredResponse } from "./cache-store.ts";
+import type { FoundResponse } from "./cache-store.ts";
+import { type StoredResponses, sendingFacts } from "./stored-responses.ts";
 
 /** A stored response in the form in which it is served. */
 export interface ServedResponse {
   readonly stored: StoredHead;
   readonly body: Buffer;
+}
+
+/** A stored response that a 304 has confirmed. */
+export interface ConfirmedResponse extends ServedResponse {
+  /** False when the 304 forbids to use it for other requests. It has been removed then. */
+  readonly isStorable: boolean;
 }
 
 /** The reply that callers get instead of a failure. */
@@ -32,14 +39,7 @@ export interface Revalidation {
    * The stored response with the headers of a 304. Undefined when the 304 is about another representation, or the stored
    * body cannot be read; then the stored response has been removed.
    */
-  readonly confirm: (head: ResponseHead) => ServedResponse | undefined;
-}
-
-export interface RevalidationDeps {
-  readonly store: CacheStore;
-  readonly time: Time;
-  /** The head with its current age. */
-  readonly withAge: (stored: StoredResponse) => StoredHead;
+  readonly confirm: (head: ResponseHead) => ConfirmedResponse | undefined;
 }
 
 /** Whether the stored response may be served although the server did not confirm it. */
@@ -50,16 +50,18 @@ export interface FallbackRules {
   readonly mayServeDisconnected: boolean;
 }
 
+/** @param requestedMs wall-clock time of the request, until its attempt is written */
 export function revalidationOf(
-  { store, time, withAge }: RevalidationDeps,
-  url: string,
+  responses: StoredResponses,
   request: OutgoingRequest,
+  control: RequestControl,
   found: FoundResponse,
   rules: FallbackRules,
+  requestedMs: number,
 ): Revalidation {
   const { mayServeOnError, mayServeDisconnected } = rules;
-  const requestedMs = time.wallMs();
   const { record, call } = request;
+  const { invalidations } = responses;
   const withBody = (stored: StoredHead) => {
     const body = found.body();
     return body && { stored, body };
@@ -73,32 +75,23 @@ export function revalidationOf(
       isSingleAttempt: mayServeOnError || (mayServeDisconnected && call.staleOnDisconnect === true),
     },
     rules,
-    onErrorStatus: () => (mayServeOnError ? withBody(withAge(found)) : undefined),
+    onErrorStatus: () => (mayServeOnError ? withBody(responses.withAge(found)) : undefined),
     onFailure: error => {
       const isDisconnected = record.outcome?.kind === "failure" || error instanceof BreakerOpenError;
       const isWanted = isDisconnected && call.staleOnDisconnect === true;
       if (isWanted && !mayServeDisconnected && !mayServeOnError) return DISCONNECTED;
-      const served = mayServeOnError || isWanted ? withBody(withAge(found)) : undefined;
+      const served = mayServeOnError || isWanted ? withBody(responses.withAge(found)) : undefined;
       return served && { cacheStatus: "stale", served };
     },
     confirm: head => {
       const body = isSameRepresentation(found.headers, head.headers) ? found.body() : undefined;
       if (body === undefined) {
-        store.remove(url);
+        responses.remove(request);
         return undefined;
       }
-      const { status, statusText, varyNames, varyKey } = found;
-      const fresh: StoredResponse = {
-        status,
-        statusText,
-        varyNames,
-        varyKey,
-        headers: freshened(found.headers, head.headers),
-        requestedMs: record.sentMs ?? requestedMs,
-        receivedMs: time.wallMs(),
-      };
-      store.freshen(url, found, fresh);
-      return { stored: withAge(fresh), body };
+      const sent = sendingFacts(record, requestedMs, invalidations);
+      const { fresh, isStorable } = responses.freshen(request, found, head, control, sent);
+      return { stored: responses.withAge(fresh), body, isStorable };
     },
   };
 }

@@ -1,9 +1,10 @@
 import { type RequestControl, responseControl } from "../../core/cache/cache-control.ts";
 import { ageMs, type EntryFacts, entryFacts, HEURISTICALLY_CACHEABLE } from "../../core/cache/freshness.ts";
 import { isStorable } from "../../core/cache/reuse.ts";
-import { invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
+import { freshened, invalidatedUrls, storedHeaders } from "../../core/cache/stored-fields.ts";
 import { varyNames } from "../../core/cache/vary.ts";
 import type { Time } from "../../time/time.ts";
+import type { CallRecord } from "../call-record.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
 import type { StoredHead } from "./cache-reply.ts";
@@ -52,7 +53,7 @@ export class StoredResponses {
     );
   }
 
-  isStorable(request: OutgoingRequest, head: ResponseHead, control: RequestControl): boolean {
+  isStorable(request: OutgoingRequest, head: StoredHead, control: RequestControl): boolean {
     const { status, headers } = head;
     if (isMarkedFailure(request, status)) return false;
     return isStorable({
@@ -75,6 +76,31 @@ export class StoredResponses {
     }
     const part = storablePart(head, chunks, this.find(request));
     if (part !== undefined) this.store.put(urlOf(request), this.#storedOf(request, part.head, sent), [part.body]);
+  }
+
+  /**
+   * Updates a stored response by the headers of a 304, which may also change the headers that select it. If they forbid
+   * to store it (`no-store`, `Vary: *`), it is removed.
+   */
+  freshen(
+    request: OutgoingRequest,
+    found: FoundResponse,
+    { headers }: Pick<ResponseHead, "headers">,
+    control: RequestControl,
+    sent: SendingFacts,
+  ): { readonly fresh: StoredResponse; readonly isStorable: boolean } {
+    const { status, statusText } = found;
+    const fresh = this.#storedOf(request, { status, statusText, headers: freshened(found.headers, headers) }, sent);
+    // The request may be a HEAD, and the stored response answers GETs.
+    const isStorable = this.isStorable({ ...request, method: "GET" }, fresh, control);
+    if (isStorable) this.store.freshen(urlOf(request), found, fresh);
+    else this.remove(request);
+    return { fresh, isStorable };
+  }
+
+  /** Removes the responses of the URL. */
+  remove(request: OutgoingRequest): void {
+    this.store.remove(urlOf(request));
   }
 
   /** Removes the responses that a successful unsafe request makes invalid (RFC 9111, section 4.4). */
@@ -104,7 +130,7 @@ export class StoredResponses {
    */
   supersede(request: OutgoingRequest, { status }: ResponseHead): void {
     if (status === 206 || !HEURISTICALLY_CACHEABLE.has(status) || request.record.outcome?.kind === "failure") return;
-    if (this.find(request) !== undefined) this.store.remove(urlOf(request));
+    if (this.find(request) !== undefined) this.remove(request);
   }
 
   /** The head with its current `age`. */
@@ -140,7 +166,16 @@ export class StoredResponses {
   }
 }
 
-export function urlOf({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): string {
+/** @param requestedMs wall-clock time of the request, if its attempt was not written */
+export function sendingFacts(
+  { sentMs, identity }: CallRecord,
+  requestedMs: number,
+  invalidations: number,
+): SendingFacts {
+  return { requestedMs: sentMs ?? requestedMs, identity, invalidations };
+}
+
+function urlOf({ origin, path }: Pick<OutgoingRequest, "origin" | "path">): string {
   return `${origin}${path}`;
 }
 
