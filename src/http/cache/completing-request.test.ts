@@ -110,3 +110,33 @@ test("a part without a strong tag is not completed, because the rest could belon
   assert.deepEqual(await get(), [200, TEXT, MISS]);
   assert.deepEqual(ranges(), ["bytes=0-3", undefined]);
 });
+
+for (const [what, rest] of [
+  ["short", "567"],
+  ["long", "56789+"],
+] as const)
+  test(`a completed response whose rest is too ${what} fails, is not stored, and is requested in full after that`, async t => {
+    const server = await serve(t, (request, response) => {
+      response.setHeader("etag", '"a"').setHeader("cache-control", "max-age=60");
+      const range = parseRange(request.headers["range"]);
+      if (range === undefined) return response.end(TEXT);
+      const { start, end } = resolveRange(range, TEXT.length) ?? { start: 0, end: 0 };
+      response.writeHead(206, { "content-range": `bytes ${start}-${end - 1}/${TEXT.length}` });
+      // Sent in chunks, so that there is no Content-Length.
+      response.flushHeaders();
+      return response.end(start === 0 ? TEXT.slice(start, end) : rest);
+    });
+    const hub = await hubFor(t, { retry: false });
+    const get = async (headers = {}) => (await hub.fetch(server.origin, { headers })).text();
+    assert.equal(await get({ range: "bytes=0-4" }), "01234");
+    await assert.rejects(get(), ({ cause }: Error) =>
+      /sent a part whose length is not that of its Content-Range/.test(String(cause)),
+    );
+    assert.equal(await get(), TEXT);
+    assert.equal(await get(), TEXT);
+    assert.deepEqual(
+      server.requests.map(({ headers }) => headers["range"]),
+      ["bytes=0-4", "bytes=5-", undefined],
+    );
+    assertNothingLeft(hub);
+  });

@@ -1,5 +1,6 @@
+import { errors } from "undici";
 import { type ContentRange, parseContentRange, strongTag } from "../../core/cache/byte-range.ts";
-import { freshened } from "../../core/cache/stored-fields.ts";
+import { freshened, type HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Time } from "../../time/time.ts";
 import { joinedHeader, withHeaders } from "../headers.ts";
 import { ResendingRequest } from "../stages/resending-request.ts";
@@ -15,17 +16,25 @@ interface Beginning {
   readonly body: Buffer;
 }
 
+export interface CompletingDeps {
+  readonly time: Time;
+  readonly next: SendRequest;
+  /** Called when the server has sent a rest of another length than it announced: later requests must ask for all bytes. */
+  readonly onWrongLength: (request: OutgoingRequest) => void;
+}
+
 /**
  * Wraps `next` for a representation whose beginning is stored: requests ask only for the missing bytes, and the response
  * that is passed on is complete. If the stored response is not such a beginning, or a request asks for a range itself, the
  * request is passed on unchanged.
  */
-export function completing(found: FoundResponse, time: Time, next: SendRequest): SendRequest {
+export function completing(found: FoundResponse, deps: CompletingDeps): SendRequest {
+  const { next } = deps;
   const beginning = beginningOf(found);
   if (beginning === undefined) return next;
   return (request, sink) =>
     joinedHeader(request.headers, "range") === undefined
-      ? new CompletingRequest(time, next, request, sink, beginning)
+      ? new CompletingRequest(deps, request, sink, beginning)
       : next(request, sink);
 }
 
@@ -39,13 +48,24 @@ function beginningOf(found: FoundResponse): Beginning | undefined {
 }
 
 class CompletingRequest extends ResendingRequest {
+  readonly #onWrongLength: CompletingDeps["onWrongLength"];
   readonly #request: OutgoingRequest;
   readonly #beginning: Beginning;
   /** True when the request was sent again, for all bytes. */
   #isForAllBytes = false;
+  /** Bytes of the rest that have not arrived; undefined when the response is not the rest. */
+  #missingBytes: number | undefined;
+  /** True when the rest has another length than the server has announced: the response is about to fail. */
+  #hasWrongLength = false;
 
-  constructor(time: Time, next: SendRequest, request: OutgoingRequest, sink: ResponseSink, beginning: Beginning) {
+  constructor(
+    { time, next, onWrongLength }: CompletingDeps,
+    request: OutgoingRequest,
+    sink: ResponseSink,
+    beginning: Beginning,
+  ) {
     super(time, next, sink);
+    this.#onWrongLength = onWrongLength;
     this.#request = request;
     this.#beginning = beginning;
     const fields = { range: `bytes=${beginning.range.end}-`, "if-range": beginning.tag };
@@ -54,9 +74,42 @@ class CompletingRequest extends ResendingRequest {
 
   override started(head: ResponseHead): void {
     const complete = this.#isForAllBytes ? undefined : this.#completed(head);
+    if (complete !== undefined) this.#missingBytes = this.#beginning.range.length - this.#beginning.range.end;
     super.started(complete ?? head);
     // A copy, because the caller may change or transfer the bytes, and the cache has the same buffer.
     if (complete !== undefined && !this.isOver) this.sink.data(Buffer.from(this.#beginning.body));
+  }
+
+  override data(chunk: Buffer): void {
+    if (this.#hasWrongLength) return;
+    if (this.#missingBytes !== undefined) this.#missingBytes -= chunk.length;
+    if ((this.#missingBytes ?? 0) < 0) this.#failLater();
+    else super.data(chunk);
+  }
+
+  override ended(trailers: HeaderFields, rawTrailers: unknown): void {
+    if (this.#hasWrongLength) return;
+    if ((this.#missingBytes ?? 0) > 0) this.#failLater();
+    else super.ended(trailers, rawTrailers);
+  }
+
+  override failed(error: unknown): void {
+    if (!this.#hasWrongLength) super.failed(error);
+  }
+
+  /**
+   * The caller has got the head and the stored bytes, so the response fails as one whose connection breaks. It fails one
+   * turn of the event loop later: fetch misses an error that comes in the turn of the head, and its body would never end.
+   */
+  #failLater(): void {
+    this.#hasWrongLength = true;
+    this.#onWrongLength(this.#request);
+    const error = new errors.ResponseContentLengthMismatchError(
+      `${this.#request.host} sent a part whose length is not that of its Content-Range`,
+    );
+    setImmediate(() => {
+      if (!this.isOver) this.failWith(error);
+    });
   }
 
   /** A part that does not follow the stored one is of no use, and a 416 says that the representation is shorter now. */

@@ -10,7 +10,7 @@ import type { OutgoingRequest, RequestHandle, ResponseSink, SendRequest } from "
 import { deliverCacheReply, deliverNotCached } from "./cache-reply.ts";
 import type { CacheStore, FoundResponse } from "./cache-store.ts";
 import { CoalescedRequest } from "./coalesced-request.ts";
-import { completing } from "./completing-request.ts";
+import { type CompletingDeps, completing } from "./completing-request.ts";
 import { hasRequestedBytes } from "./partial-response.ts";
 import { type FallbackRules, type Revalidation, revalidationOf } from "./revalidation.ts";
 import { coalescingKey } from "./selection.ts";
@@ -57,6 +57,7 @@ export class ResponseCache {
   readonly #next: SendRequest;
   readonly #callerIdentity: ResponseCacheDeps["callerIdentity"];
   readonly #onRefresh: ResponseCacheDeps["onRefresh"];
+  readonly #completingDeps: CompletingDeps;
   /** Requests in flight that identical requests may join, by coalescing key. */
   readonly #coalesced = new Map<string, CoalescedRequest>();
   /** Keys whose last response could not be shared: their next requests do not wait for each other. */
@@ -70,6 +71,7 @@ export class ResponseCache {
     this.#time = time;
     this.#activeRequests = activeRequests;
     this.#next = next;
+    this.#completingDeps = { time, next, onWrongLength: request => stored.remove(request) };
   }
 
   /**
@@ -188,7 +190,7 @@ export class ResponseCache {
     const coalesced = new CoalescedRequest(
       {
         time: this.#time,
-        next: part === undefined ? this.#next : completing(part, this.#time, this.#next),
+        next: part === undefined ? this.#next : completing(part, this.#completingDeps),
         maxBytes: this.#store.maxEntryBytes,
         isStorable: head => this.#stored.isStorable(sent, head, control),
         store: (head, chunks) =>
