@@ -104,7 +104,7 @@ export class CacheWriter {
       // The file is busy or cannot be written, and there is no later attempt after closing.
     }
     this.#suspendedUntilUs = Number.POSITIVE_INFINITY;
-    this.#queue.dropResponses();
+    this.#queue.dropAll();
     this.#resolveSettled();
   }
 

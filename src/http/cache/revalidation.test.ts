@@ -11,7 +11,7 @@ const OLD = "Sun, 06 Nov 1994 08:49:37 GMT";
 async function world(t: TestContext, handler: Handler, cache = "memory") {
   const time = new FakeTime();
   const server = await serve(t, handler);
-  const file = join(await temporaryFolder(t), "cache.db");
+  const file = join(temporaryFolder("cache"), "cache.db");
   const hub = await hubFor(t, { time, retry: false, cache: cache === "memory" ? "memory" : `sqlite:${file}` });
   const get = async (language = "en", method = "GET") => {
     const response = await hub.fetch(server.origin, { method, headers: { "accept-language": language } });

@@ -1,3 +1,4 @@
+import { strongTag } from "../../core/cache/byte-range.ts";
 import { type RequestControl, responseControl } from "../../core/cache/cache-control.ts";
 import { ageMs, type EntryFacts, entryFacts, HEURISTICALLY_CACHEABLE } from "../../core/cache/freshness.ts";
 import { isStorable } from "../../core/cache/reuse.ts";
@@ -67,15 +68,29 @@ export class StoredResponses {
     });
   }
 
-  /** Has no effect if this hub has sent a successful unsafe request for the URL since. */
+  /**
+   * Has no effect if this hub has sent a successful unsafe request for the URL since, or if the stored response was
+   * requested later than this one: the older response must not replace the newer one.
+   */
   put(request: OutgoingRequest, head: ResponseHead, chunks: readonly Buffer[], sent: SendingFacts): void {
     if (this.isInvalidatedSince(request, sent.invalidations)) return;
-    if (head.status !== 206) {
-      this.store.put(urlOf(request), this.#storedOf(request, head, sent), chunks);
-      return;
-    }
-    const part = storablePart(head, chunks, this.find(request));
-    if (part !== undefined) this.store.put(urlOf(request), this.#storedOf(request, part.head, sent), [part.body]);
+    const stored = this.find(request);
+    if (stored !== undefined && this.#isNewer(stored, head, sent)) return;
+    const isPart = head.status === 206;
+    const part = isPart ? storablePart(head, chunks, stored) : undefined;
+    if (isPart && part === undefined) return;
+    const response = this.#storedOf(request, part?.head ?? head, sent);
+    const isStored = this.store.put(urlOf(request), response, part === undefined ? chunks : [part.body]);
+    // The older response must not be found after a newer one has come, for example by a reload.
+    if (!isStored && !isPart && stored !== undefined) this.remove(request);
+  }
+
+  /** Parts of one representation complete each other, in whatever order they were requested. */
+  #isNewer(stored: FoundResponse, { headers }: StoredHead, { requestedMs }: SendingFacts): boolean {
+    // A time in the future is that of a clock that was set back since.
+    const isLater = stored.requestedMs > requestedMs && stored.requestedMs <= this.#time.wallMs();
+    const tag = strongTag(stored.headers);
+    return isLater && (tag === undefined || tag !== strongTag(headers));
   }
 
   /**

@@ -62,9 +62,19 @@ export class WriteQueue {
     for (const write of batch) this.#delete(write);
   }
 
-  /** Drops the queued responses and keeps the removals. */
+  /**
+   * Drops the queued responses and keeps the removals. Each URL of a dropped response is removed too, because the file may
+   * hold an older response of it.
+   */
   dropResponses(): void {
-    for (const write of this.#writes) if (write.kind !== "remove") this.#drop(write);
+    const responses = [...this.#writes].filter(({ kind }) => kind !== "remove");
+    for (const write of responses) this.#drop(write);
+    for (const { kind, url } of responses) if (kind === "put") this.push({ kind: "remove", url, bytes: 0 });
+  }
+
+  /** Drops all changes. */
+  dropAll(): void {
+    for (const write of this.#writes) this.#drop(write);
   }
 
   #dropOldest(): void {
