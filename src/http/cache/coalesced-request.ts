@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { errors } from "undici";
+import type { RequestControl } from "../../core/cache/cache-control.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { Time, Timer } from "../../time/time.ts";
 import type { ActiveRequest } from "../active-requests.ts";
@@ -49,6 +50,8 @@ export interface CoalescedRequestDeps {
   readonly isStorable: (head: ResponseHead) => boolean;
   /** Whether the resource was written to after this request began. */
   readonly isOutdated: () => boolean;
+  /** Whether a response that may be stored, received at this wall-clock time, may be served without revalidation. */
+  readonly isReusable: (head: ResponseHead, receivedMs: number, control: RequestControl) => boolean;
   readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
   /** Sends the request of a subscriber on its own. */
   readonly requestAgain: (call: SubscribedCall, how: ResendMode) => RequestHandle;
@@ -82,6 +85,8 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   readonly #followers = new Set<Subscriber>();
   #handle: RequestHandle | undefined;
   #head: ResponseHead | undefined;
+  /** When the head arrived, by the wall clock. */
+  #receivedMs = 0;
   #isStorable = false;
   /** The body so far; undefined when the response cannot be shared. */
   #chunks: Buffer[] | undefined;
@@ -120,9 +125,14 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     return this.#leader;
   }
 
-  /** True when its response may not have what a new request would get. Callers that joined before still share it. */
-  get isOutdated(): boolean {
-    return this.#deps.isOutdated();
+  /**
+   * True when its response may not have what a new request would get. Callers that joined before still share it. A long
+   * body may end after the response has become stale.
+   */
+  isOutdatedFor(control: RequestControl): boolean {
+    const { isOutdated, isReusable } = this.#deps;
+    if (this.#head === undefined || !this.#isStorable) return isOutdated();
+    return isOutdated() || !isReusable(this.#head, this.#receivedMs, control);
   }
 
   /**
@@ -180,6 +190,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   started(head: ResponseHead): void {
     this.#head = head;
+    this.#receivedMs = this.#deps.time.wallMs();
     if (this.#revalidation !== undefined && this.#serveStored(this.#revalidation, head)) return;
     this.#isStorable = this.#deps.isStorable(head);
     const length = Number(fieldLine(head.headers["content-length"]) ?? 0);

@@ -295,3 +295,39 @@ test("a call that joined one with force-cache is sent again with its own cache m
   held[2]?.writeHead(200, { "cache-control": "max-age=0", etag: '"2"' }).end("version 2");
   assert.equal(await plain, "version 2");
 });
+
+for (const [control, joinsMs] of [
+  ["max-age=5", [0, 4999]],
+  ["max-age=0", []],
+  ["no-cache", []],
+] as const)
+  test(`a call joins a request whose head has arrived only while the response is fresh (${control})`, async t => {
+    const time = new FakeTime();
+    const { held, server, hub, arrived } = await heldServer(t, { time });
+    const get = async () => (await hub.fetch(server.origin)).text();
+    const first = hub.fetch(server.origin);
+    const waiting = get();
+    await arrived(1);
+    held[0]?.setHeader("cache-control", control).setHeader("etag", '"1"').write("first");
+    const leading = (await first).text();
+    const joined: Promise<string>[] = [];
+    let nowMs = 0;
+    for (const atMs of joinsMs) {
+      await time.advance(atMs - nowMs);
+      nowMs = atMs;
+      joined.push(get());
+    }
+    await time.advance(5000 - nowMs);
+    const late = get();
+    await arrived(2);
+    held[1]?.setHeader("cache-control", control).setHeader("etag", '"2"').end("second");
+    assert.equal(await late, "second");
+    held[0]?.end();
+    // A caller that has waited since before the head gets this response, however long its body takes.
+    assert.deepEqual(await Promise.all([leading, waiting, ...joined]), [
+      "first",
+      "first",
+      ...joined.map(() => "first"),
+    ]);
+    assert.equal(server.requests.length, 2);
+  });

@@ -1,4 +1,5 @@
 import type { RequestControl } from "../../core/cache/cache-control.ts";
+import { entryFacts } from "../../core/cache/freshness.ts";
 import { decideReuse } from "../../core/cache/reuse.ts";
 import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
@@ -134,7 +135,7 @@ export class ResponseCache {
     const key = coalescingKey(request, this.#callerIdentity());
     if (isHead) return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined: false });
     const pending = mayShare ? this.#coalesced.get(key) : undefined;
-    if (pending === undefined || pending.isOutdated || control.noCache || control.ignoresStored) {
+    if (pending === undefined || pending.isOutdatedFor(control) || control.noCache || control.ignoresStored) {
       const mayBeJoined = mayShare && !this.#unshareableKeys.has(key);
       return this.#startCoalesced(request, control, sink, known, { key, mayBeJoined });
     }
@@ -196,6 +197,10 @@ export class ResponseCache {
         store: (head, chunks) =>
           this.#stored.put(request, head, chunks, sendingFacts(sent.record, requestedMs, invalidations)),
         isOutdated: () => this.#stored.isInvalidatedSince(request, invalidations),
+        isReusable: ({ status, headers }, receivedMs, of) => {
+          const facts = entryFacts({ status, headers, receivedMs, requestedMs: sent.record.sentMs ?? requestedMs });
+          return decideReuse(facts, of, this.#time.wallMs()).kind !== "revalidate";
+        },
         requestAgain: (call, how) => {
           const again =
             how === "requeued" ? this.#asRetry(call.request) : this.#withRemainingWait(call.request, sent.record);
