@@ -17,7 +17,8 @@ export interface StoreUnderTest {
 export type OpenStore = (limits?: StoreLimits) => Promise<StoreUnderTest>;
 
 export const url = "https://api.example.org/works?q=1";
-const startMs = 1_700_000_000_000;
+/** A second before a `FakeTime` starts: no response was received in the future. */
+const startMs = 1_699_999_999_000;
 
 export function response(changes: Partial<StoredResponse> = {}): StoredResponse {
   const headers = { "content-type": "text/plain", "set-cookie": ["a=1", "b=2"] };

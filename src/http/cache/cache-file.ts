@@ -10,6 +10,11 @@ const PENDING_USES_MAX = 1000;
 /** One transaction evicts at most this many entries and bytes, so that eviction never blocks the event loop for long. */
 const EVICTED_AT_ONCE = 256;
 const EVICTED_BYTES_AT_ONCE = 4 * 2 ** 20;
+/**
+ * The order of the entries of a URL, most recently stored first. After the wall clock was set back, an entry with a time in
+ * the future is older than one of now.
+ */
+const LATEST_FIRST = "received_ms > :nowMs, received_ms DESC, id DESC";
 
 /** The row id of a body, and its checksum. */
 export interface BodyKey {
@@ -38,6 +43,7 @@ export class CacheFile {
   readonly #removeSurplus: StatementSync;
   readonly #leastUsed: StatementSync;
   readonly #removeOne: StatementSync;
+  readonly #limitUses: StatementSync;
 
   constructor(db: DatabaseSync, maxBytes: number) {
     this.#db = db;
@@ -47,7 +53,7 @@ export class CacheFile {
     this.#commit = db.prepare("COMMIT");
     this.#heads = db.prepare(
       `SELECT id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms FROM responses
-       WHERE url = ? ORDER BY received_ms DESC, id DESC`,
+       WHERE url = :url ORDER BY ${LATEST_FIRST}`,
     );
     this.#body = db.prepare("SELECT body FROM bodies WHERE id = ?");
     this.#totals = db.prepare("SELECT entries, bytes FROM totals");
@@ -70,19 +76,23 @@ export class CacheFile {
     );
     this.#removeSurplus = db.prepare(
       `DELETE FROM responses WHERE id IN
-         (SELECT id FROM responses WHERE url = ? ORDER BY received_ms DESC, id DESC LIMIT -1 OFFSET ${VARIANTS_MAX})`,
+         (SELECT id FROM responses WHERE url = :url ORDER BY ${LATEST_FIRST} LIMIT -1 OFFSET ${VARIANTS_MAX})`,
     );
     this.#leastUsed = db.prepare(`SELECT id, bytes FROM responses ORDER BY used_ms, id LIMIT ${EVICTED_AT_ONCE}`);
     this.#removeOne = db.prepare("DELETE FROM responses WHERE id = ?");
+    this.#limitUses = db.prepare(
+      `UPDATE responses SET used_ms = :nowMs WHERE id IN
+         (SELECT id FROM responses WHERE used_ms > :nowMs ORDER BY used_ms, id LIMIT ${EVICTED_AT_ONCE})`,
+    );
   }
 
   /** @param bodyOf reads the body of an entry, when `body()` of a found response is called */
   find(url: string, nowMs: number, bodyOf: (body: BodyKey) => Buffer | undefined): readonly FoundResponse[] {
-    const rows = this.#heads.all(url);
+    const rows = this.#heads.all({ url, nowMs });
     if (rows.length === 0) return NONE;
     return rows.flatMap(({ id, head, requested_ms, received_ms, body_bytes, body_crc, used_ms }) => {
       const key = { id: Number(id), crc: Number(body_crc) };
-      if (nowMs - Number(used_ms) > USE_WRITE_INTERVAL_MS && this.#usedMs.size < PENDING_USES_MAX)
+      if (Math.abs(nowMs - Number(used_ms)) > USE_WRITE_INTERVAL_MS && this.#usedMs.size < PENDING_USES_MAX)
         this.#usedMs.set(key.id, nowMs);
       const response = parseHead(String(head));
       if (response === undefined) return [];
@@ -117,7 +127,7 @@ export class CacheFile {
     try {
       for (const [id, usedMs] of this.#usedMs) this.#updateUse.run(usedMs, id);
       for (const write of writes) this.#apply(write, nowMs);
-      const surplusBytes = this.#evict();
+      const surplusBytes = this.#evict(nowMs);
       this.#commit.run();
       this.#usedMs.clear();
       return surplusBytes;
@@ -155,12 +165,14 @@ export class CacheFile {
     const sizes = [body.length, crc32(body), bytes] as const;
     const { lastInsertRowid } = this.#insert.run(url, variant, head, status, requestedMs, receivedMs, ...sizes, nowMs);
     this.#insertBody.run(lastInsertRowid, body);
-    this.#removeSurplus.run(url);
+    this.#removeSurplus.run({ url, nowMs });
   }
 
-  #evict(): number {
+  #evict(nowMs: number): number {
     const surplusBytes = this.stats.bytes - this.#maxBytes;
     if (surplusBytes <= 0) return 0;
+    // After the wall clock was set back, entries with a later time of use would outlive all new ones.
+    this.#limitUses.run({ nowMs });
     let freedBytes = 0;
     for (const { id, bytes } of this.#leastUsed.all()) {
       this.#removeOne.run(Number(id));
@@ -173,14 +185,28 @@ export class CacheFile {
 
 const NONE: readonly FoundResponse[] = Object.freeze([]);
 
-type Head = Omit<StoredResponse, "requestedMs" | "receivedMs">;
-
 /** Undefined for an invalid head: the entry is skipped, and replaced by the next response. */
 function parseHead(text: string): Head | undefined {
   try {
-    const head: Head = JSON.parse(text);
-    return Array.isArray(head.varyNames) && typeof head.headers === "object" ? head : undefined;
+    const head: unknown = JSON.parse(text);
+    return isHead(head) ? head : undefined;
   } catch {
     return undefined;
   }
+}
+
+type Head = Omit<StoredResponse, "requestedMs" | "receivedMs">;
+
+/** A file may be damaged, or changed by another program. */
+function isHead(value: unknown): value is Head {
+  if (typeof value !== "object" || value === null) return false;
+  const { status, statusText, headers, varyNames, varyKey } = value as Partial<Record<keyof Head, unknown>>;
+  const isStatus = Number.isInteger(status) && Number(status) >= 200 && Number(status) <= 599;
+  if (!isStatus || typeof statusText !== "string" || typeof varyKey !== "string" || !isTexts(varyNames)) return false;
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return false;
+  return Object.values(headers).every(field => typeof field === "string" || isTexts(field));
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every(text => typeof text === "string");
 }

@@ -19,7 +19,7 @@ import { damagedDatabase } from "../../../test/stores/damaged-file.ts";
 import type { StoreError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { CACHE_FORMAT } from "./cache-schema.ts";
-import { isVariant } from "./cache-store.ts";
+import { isVariant, VARIANTS_MAX } from "./cache-store.ts";
 import { SqliteCache, type SqliteCacheOptions } from "./sqlite-cache.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "docstokg-cache-"));
@@ -284,6 +284,41 @@ test("the time of use is not written for each use", async () => {
   assert.equal(used.get()?.["at"], time.wallMs(), "it is written with the next change");
 });
 
+test("after the wall clock was set back, new entries are kept and the ones that are not used are evicted", async () => {
+  const { cache, time } = await sqlite(newFile(), { maxBytes: 100_000, maxEntryBytes: 50_000 });
+  const large = [Buffer.alloc(30_000)];
+  for (const page of ["1", "2", "3"]) cache.put(url + page, response(), large);
+  time.stepWall(-86_400_000);
+  for (const page of ["4", "5", "6"]) {
+    cache.put(url + page, response(), large);
+    await time.advance(120_000);
+    // Used once more after the step, so that it is not the least recently used one.
+    assert.equal(cache.find(`${url}3`).length, 1);
+  }
+  assert.deepEqual(
+    ["1", "2", "3", "4", "5", "6"].map(page => cache.find(url + page).length),
+    [0, 0, 1, 0, 1, 1],
+  );
+});
+
+test("after the wall clock was set back, new variants come first, and replace those with a later time", async () => {
+  const { cache, time } = await sqlite(newFile());
+  const put = (accept: string) => {
+    const nowMs = time.wallMs();
+    cache.put(url, variant(accept, { requestedMs: nowMs, receivedMs: nowMs }), text(accept));
+  };
+  for (let count = 1; count <= VARIANTS_MAX; count += 1) {
+    put(`old ${count}`);
+    await time.advance(1);
+  }
+  time.stepWall(-86_400_000);
+  put("new 1");
+  await time.advance(1);
+  put("new 2");
+  assert.deepEqual(bodies(cache).slice(0, 3), ["new 2", "new 1", `old ${VARIANTS_MAX}`]);
+  assert.equal(bodies(cache).length, VARIANTS_MAX);
+});
+
 test("a process that only reads still writes times of use", async () => {
   const file = newFile();
   const { cache, time } = await sqlite(file);
@@ -403,10 +438,25 @@ test("an invalid entry is skipped, and replaced by the next response", async () 
   const file = newFile();
   const { cache } = await sqlite(file);
   cache.put(url, response(), text("a"));
+  const valid = { status: 200, statusText: "OK", headers: { etag: ["a"] }, varyNames: ["accept"], varyKey: "" };
+  const store = (head: string) => other(file).prepare("UPDATE responses SET head = ?").run(head);
   for (const head of ["", "[]", "null", "{", "{}", "7"]) {
-    other(file).prepare("UPDATE responses SET head = ?").run(head);
-    assert.deepEqual(cache.find(url), []);
+    store(head);
+    assert.deepEqual(cache.find(url), [], head);
   }
+  for (const [name, values] of Object.entries({
+    status: [undefined, "200", 0, 199, 600, 200.5],
+    statusText: [undefined, 7],
+    headers: [undefined, null, [], "x", { etag: 7 }, { etag: null }, { etag: ["a", 7] }, { etag: {} }],
+    varyNames: [undefined, null, {}, "accept", [7]],
+    varyKey: [undefined, null, 7],
+  }))
+    for (const value of values) {
+      store(JSON.stringify({ ...valid, [name]: value }));
+      assert.deepEqual(cache.find(url), [], `${name}: ${JSON.stringify(value)}`);
+    }
+  store(JSON.stringify(valid));
+  assert.equal(cache.find(url).length, 1);
   cache.put(url, response(), text("b"));
   assert.deepEqual(bodies(cache), ["b"]);
 });
