@@ -122,3 +122,31 @@ for (const method of ["GET", "POST"] as const)
       assert.equal(await (await response).body.text(), BODY);
     assert.equal(server.requests.length, 1);
   });
+
+for (const method of ["GET", "POST"] as const)
+  test(`a caller that changes the headers of the response to a ${method} changes them for no other`, async t => {
+    const { held, server, hub, arrived } = await heldServer(t);
+    const first = hub.request(server.origin, { method });
+    await arrived(1);
+    const shared = method === "GET" ? [hub.request(server.origin), hub.request(server.origin)] : [];
+    await until(() => hub.snapshot().calls === 1 + shared.length);
+    const fields = { "cache-control": "max-age=60", "content-location": "/", "set-cookie": ["a=1", "b=2"] };
+    held[0]?.writeHead(200, fields).write(BODY);
+    const change = (headers: Record<string, string | string[] | undefined>) => {
+      assert.deepEqual(headers["set-cookie"], ["a=1", "b=2"]);
+      assert.equal(headers["cache-control"], "max-age=60");
+      assert.ok(Array.isArray(headers["set-cookie"]));
+      headers["set-cookie"].pop();
+      headers["cache-control"] = "no-store";
+    };
+    const { headers, body } = await first;
+    change(headers);
+    held[0]?.end();
+    await body.text();
+    for (const response of [...shared, hub.request(server.origin), hub.request(server.origin)]) {
+      const { headers, body } = await response;
+      change(headers);
+      await body.text();
+    }
+    assert.equal(server.requests.length, 1);
+  });

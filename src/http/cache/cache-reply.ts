@@ -32,7 +32,19 @@ const RAW_STATUS = Object.fromEntries(
 function withCacheStatus(headers: HeaderFields, cacheStatus: CacheStatus): HeaderFields {
   const before = fieldLine(headers["cache-status"]);
   const ours = STATUS[cacheStatus];
-  return { ...headers, "cache-status": before === undefined ? ours : `${before}, ${ours}` };
+  const shown = copiedHeaders(headers);
+  shown["cache-status"] = before === undefined ? ours : `${before}, ${ours}`;
+  return shown;
+}
+
+/** A copy for one caller, which may change the list of a repeated field. The cache and other callers have the same head. */
+export function copiedHeaders(headers: HeaderFields): Record<string, string | string[] | undefined> {
+  const copy: Record<string, string | string[] | undefined> = { ...headers };
+  for (const name in copy) {
+    const value = copy[name];
+    if (typeof value === "object") copy[name] = [...value];
+  }
+  return copy;
 }
 
 export function headWithCacheStatus(head: ResponseHead, cacheStatus: CacheStatus): ResponseHead {

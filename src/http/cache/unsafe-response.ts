@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { ResponseHead, ResponseSink } from "../stages/stage.ts";
+import { copiedHeaders } from "./cache-reply.ts";
 
 /** What the cache does with the response of an unsafe request. */
 export interface UnsafeResponseDeps {
@@ -18,6 +19,7 @@ export interface UnsafeResponseDeps {
 export class UnsafeResponse implements ResponseSink {
   readonly #deps: UnsafeResponseDeps;
   readonly #sink: ResponseSink;
+  /** A copy, because the caller may change its head while the body arrives; undefined when it is not stored. */
   #head: ResponseHead | undefined;
   /** The body so far; undefined when it is not stored. */
   #chunks: Buffer[] | undefined;
@@ -33,9 +35,11 @@ export class UnsafeResponse implements ResponseSink {
   }
 
   started(head: ResponseHead): void {
-    this.#head = head;
     this.#deps.invalidate(head);
-    if (this.#deps.isStorable(head)) this.#chunks = [];
+    if (this.#deps.isStorable(head)) {
+      this.#head = { ...head, headers: copiedHeaders(head.headers) };
+      this.#chunks = [];
+    }
     this.#sink.started(head);
   }
 
