@@ -18,6 +18,7 @@ import {
   type SendRequest,
 } from "../stages/stage.ts";
 import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
+import { CollectedBody } from "./collected-body.ts";
 import {
   type Fallback,
   type FallbackRules,
@@ -89,7 +90,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
   #receivedMs = 0;
   #isStorable = false;
   /** The body so far; undefined when the response cannot be shared. */
-  #chunks: Buffer[] | undefined;
+  #body: CollectedBody | undefined;
   #bytes = 0;
   /** True when the response is not needed any more: the rest of its body is read only to keep the connection. */
   #isDiscarding = false;
@@ -169,7 +170,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   /** Pauses the response for a slow leader, unless its body is collected to be stored or shared: that is bounded anyway. */
   updateBackpressure(): void {
-    if (this.#head === undefined || this.#chunks !== undefined || this.#isDiscarding) return;
+    if (this.#head === undefined || this.#body !== undefined || this.#isDiscarding) return;
     if (this.#leader?.isPaused) this.#handle?.pause();
     else this.#handle?.resume();
   }
@@ -195,17 +196,17 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
     this.#isStorable = this.#deps.isStorable(head);
     const length = Number(fieldLine(head.headers["content-length"]) ?? 0);
     const isShared = this.#isStorable || this.#request.record.outcome?.kind === "failure";
-    if (isShared && !(length > this.#deps.maxBytes)) this.#chunks = [];
+    if (isShared && !(length > this.#deps.maxBytes)) this.#body = new CollectedBody();
     // A failure does not tell whether the next response can be shared.
-    if (this.#isStorable || this.#chunks === undefined) this.#deps.onShareable(this.#chunks !== undefined, head);
-    if (this.#chunks === undefined) this.#releaseFollowers(() => "unshared");
+    if (this.#isStorable || this.#body === undefined) this.#deps.onShareable(this.#body !== undefined, head);
+    if (this.#body === undefined) this.#releaseFollowers(() => "unshared");
     else if (isRedirect({ status: head.status, location: fieldLine(head.headers["location"]) }))
       this.#redirectFollowers(head);
     if (this.#needsNoSubscriber)
       this.#bodyTimer = this.#deps.time.setTimer(REFRESH_BODY_MS_MAX, () => this.#onRefreshTimeout());
     if (this.#leader === undefined) {
       // A background revalidation whose response cannot be stored.
-      if (this.#chunks === undefined) this.#discardBody();
+      if (this.#body === undefined) this.#discardBody();
       return;
     }
     // A follower that became the leader of a request in flight has sent nothing itself.
@@ -223,11 +224,11 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
       return;
     }
     // A copy, because the leader may change or transfer the bytes.
-    if (this.#chunks !== undefined) this.#chunks.push(this.#leader === undefined ? chunk : Buffer.from(chunk));
+    this.#body?.add(this.#leader === undefined ? chunk : Buffer.from(chunk));
     this.#leader?.sink.data(chunk);
-    if (this.#chunks === undefined || this.#bytes <= this.#deps.maxBytes) return;
+    if (this.#body === undefined || this.#bytes <= this.#deps.maxBytes) return;
     // Too long to store: from here on it is for the leader alone.
-    this.#chunks = undefined;
+    this.#body = undefined;
     if (this.#head !== undefined) this.#deps.onShareable(false, this.#head);
     this.#releaseFollowers(() => "unshared");
     if (this.#leader === undefined) this.#abortBody();
@@ -236,7 +237,7 @@ export class CoalescedRequest implements ResponseSink, ActiveRequest, Subscribed
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
     const { status = 0, statusText = "", headers = {} } = this.#head ?? {};
-    const chunks = this.#chunks;
+    const chunks = this.#body?.chunks;
     if (chunks !== undefined && this.#head !== undefined) {
       if (this.#isStorable) this.#deps.store(this.#head, chunks);
       const body = this.#followers.size > 0 ? Buffer.concat(chunks) : undefined;

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
 import type { ResponseHead, ResponseSink } from "../stages/stage.ts";
 import { copiedHeaders } from "./cache-reply.ts";
+import { CollectedBody } from "./collected-body.ts";
 
 /** What the cache does with the response of an unsafe request. */
 export interface UnsafeResponseDeps {
@@ -22,7 +23,7 @@ export class UnsafeResponse implements ResponseSink {
   /** A copy, because the caller may change its head while the body arrives; undefined when it is not stored. */
   #head: ResponseHead | undefined;
   /** The body so far; undefined when it is not stored. */
-  #chunks: Buffer[] | undefined;
+  #body: CollectedBody | undefined;
   #bytes = 0;
 
   constructor(deps: UnsafeResponseDeps, sink: ResponseSink) {
@@ -38,21 +39,21 @@ export class UnsafeResponse implements ResponseSink {
     this.#deps.invalidate(head);
     if (this.#deps.isStorable(head)) {
       this.#head = { ...head, headers: copiedHeaders(head.headers) };
-      this.#chunks = [];
+      this.#body = new CollectedBody();
     }
     this.#sink.started(head);
   }
 
   data(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#deps.maxBytes) this.#chunks = undefined;
+    if (this.#bytes > this.#deps.maxBytes) this.#body = undefined;
     // A copy, because the caller may change or transfer the bytes.
-    this.#chunks?.push(Buffer.from(chunk));
+    this.#body?.add(Buffer.from(chunk));
     this.#sink.data(chunk);
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
-    if (this.#chunks !== undefined && this.#head !== undefined) this.#deps.store(this.#head, this.#chunks);
+    if (this.#body !== undefined && this.#head !== undefined) this.#deps.store(this.#head, this.#body.chunks);
     this.#sink.ended(trailers, rawTrailers);
   }
 
