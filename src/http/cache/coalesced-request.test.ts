@@ -549,6 +549,34 @@ test("a background refresh whose body does not end is aborted, so that close res
   assert.deepEqual([refresh?.status, refresh?.error, refresh?.aborted], [200, "UND_ERR_BODY_TIMEOUT", false]);
 });
 
+for (const [busy, rates, waitMs] of [
+  ["rate limit", "2/HOUR", 0],
+  ["slot", "1000/SECOND", 60_000],
+] as const)
+  test(`a background refresh waits for a ${busy} for at most 60 s, however long the call may wait`, async t => {
+    const time = new FakeTime();
+    const server = await serve(t, (_, response, number) => {
+      if (number === 1) response.setHeader("cache-control", "max-age=1, stale-while-revalidate=600").end("older");
+      else response.flushHeaders();
+    });
+    const limits = { defaults: { metadata: { rates, guard_ms: 0, max_concurrent: 1 } } };
+    const hub = await hubFor(t, { time, limits, unreadBodyMs: 1_000_000 });
+    const get = async () =>
+      (await hub.fetch(server.origin, { maxWaitMs: Number.POSITIVE_INFINITY, maxBreakerWaitMs: 1e9 })).text();
+    assert.equal(await get(), "older");
+    // Uses the second unit of the rate limit, and the slot.
+    const other = await hub.request(`${server.origin}/other`);
+    await time.advance(2000);
+    const refreshed = recordEvents(hub);
+    assert.equal(await get(), "older");
+    await time.advance(waitMs);
+    await until(() => only(refreshed, "http_request").length === 2);
+    other.body.on("error", () => undefined).destroy();
+    await settles(hub.close());
+    assertNothingLeft(hub, time);
+    assert.equal(server.requests.length, 2);
+  });
+
 test("a background refresh that a caller has joined continues until that caller leaves", async t => {
   const { time, server, hub } = await unendingServer(t, "max-age=1, stale-while-revalidate=4", 200, 60_000);
   await time.advance(5000);

@@ -3,6 +3,7 @@ import { entryFacts } from "../../core/cache/freshness.ts";
 import { decideReuse } from "../../core/cache/reuse.ts";
 import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
+import type { InnerCallOptions } from "../call-options.ts";
 import { CallRecord } from "../call-record.ts";
 import type { CallEnd } from "../request-telemetry.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
@@ -46,6 +47,8 @@ interface Joining {
   readonly mayBeJoined: boolean;
 }
 
+/** The longest time that a background refresh waits for its rate limits, slots and circuits. */
+const REFRESH_WAIT_MS_MAX = 60_000;
 /** Bounds the memory for keys whose responses cannot be shared. */
 const UNSHAREABLE_KEYS_MAX = 1000;
 
@@ -164,6 +167,7 @@ export class ResponseCache {
     if (this.#coalesced.has(key)) return;
     const background: OutgoingRequest = {
       ...request,
+      call: withRefreshBounds(request.call),
       // The response to a HEAD could not replace the stored body.
       method: "GET",
       cause: "refresh",
@@ -285,6 +289,13 @@ function withOwnRecord(request: OutgoingRequest): OutgoingRequest {
   const record = new CallRecord();
   record.creditedCall = request.record;
   return { ...request, record };
+}
+
+/** No caller waits for a refresh in the queue, so it must not keep a hub open, or a process alive, as long as a call may. */
+function withRefreshBounds(call: InnerCallOptions): InnerCallOptions {
+  const { maxWaitMs, maxBreakerWaitMs } = call;
+  const atMost = (boundMs: number | undefined) => boundMs && Math.min(boundMs, REFRESH_WAIT_MS_MAX);
+  return { ...call, maxWaitMs: atMost(maxWaitMs), maxBreakerWaitMs: atMost(maxBreakerWaitMs) };
 }
 
 function remainingMs(boundMs: number | undefined, usedMs: number): number | undefined {
