@@ -13,7 +13,7 @@ export interface CacheInspection {
   readonly freshMs: number;
   /** True when it may be served if the server fails (`stale-if-error`). */
   readonly mayServeOnError: boolean;
-  /** The request headers that select this variant; empty when a request without these headers gets it. */
+  /** The request headers that select this variant; empty when a request without these headers gets it. A part has `range`. */
   readonly varies: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function inspectCache(store: Pick<CacheStore, "find">, url: URL, nowMs: n
       ageMs: age,
       freshMs: facts.lifetimeMs - age,
       mayServeOnError: verdict.kind === "revalidate" && verdict.mayServeOnError,
-      varies: isPlain(found) ? [] : found.varyNames,
+      varies: [...(isPlain(found) ? [] : found.varyNames), ...(found.status === 206 ? ["range"] : [])],
     };
   });
 }
