@@ -56,6 +56,16 @@ test("a 304 with the stored etag, a weak one or none matches the stored response
   assert.equal(isSameRepresentation({}, {}), true);
 });
 
+test("without a tag, a 304 with another date does not match the stored response", () => {
+  const [older, newer] = ["Sat, 05 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"];
+  assert.equal(isSameRepresentation({ "last-modified": newer }, { "last-modified": older }), false);
+  assert.equal(isSameRepresentation({ "last-modified": newer }, { "last-modified": newer }), true);
+  assert.equal(isSameRepresentation({ "last-modified": newer }, {}), true);
+  assert.equal(isSameRepresentation({}, { "last-modified": newer }), true);
+  const tag = { etag: '"a"' };
+  assert.equal(isSameRepresentation({ ...tag, "last-modified": newer }, { ...tag, "last-modified": older }), true);
+});
+
 test("a 304 replaces the fields it contains and keeps the others, also without a validator", () => {
   const stored = { etag: '"a"', "cache-control": "max-age=1", "x-old": "1", "set-cookie": ["a=1", "b=2"] };
   const renewed = freshened(stored, { "cache-control": "max-age=9", "x-new": "2", "set-cookie": ["c=3"] });
@@ -107,6 +117,11 @@ test("a successful unsafe request invalidates its own URL, also with an unknown 
     assert.deepEqual(invalidatedUrls(method, 204, url, {}), [url]);
   }
   assert.deepEqual(invalidatedUrls("POST", 303, url, {}), [url]);
+});
+
+test("a successful unsafe request invalidates its URL as it was given and in its normal form", () => {
+  const given = "https://a.example/old/../doc?q='1'";
+  assert.deepEqual(invalidatedUrls("PUT", 204, given, {}), [given, "https://a.example/doc?q=%271%27"]);
 });
 
 test("a successful unsafe request invalidates the URLs of Location and Content-Location on the same origin", () => {

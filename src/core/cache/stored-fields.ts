@@ -46,11 +46,15 @@ export function revalidationHeaders(stored: HeaderFields): Readonly<Record<strin
 /**
  * False when a 304 belongs to another representation than the stored one and must not update it.
  * The weak prefix of the stored tag is ignored: servers that compress on the fly weaken the tag of a 200 and not that
- * of the 304. A weak tag in the 304 cannot prove a difference, so it counts as the same.
+ * of the 304. A weak tag in the 304 cannot prove a difference, so it counts as the same. Without a tag, the date counts: some
+ * servers send a 304 also for a file that was replaced by an older one.
  */
 export function isSameRepresentation(stored: HeaderFields, of304: HeaderFields): boolean {
   const tag = firstValue(of304["etag"]);
-  return tag === undefined || tag.startsWith("W/") || tag === firstValue(stored["etag"])?.replace(/^W\//, "");
+  if (tag !== undefined) return tag.startsWith("W/") || tag === firstValue(stored["etag"])?.replace(/^W\//, "");
+  const modified = firstValue(of304["last-modified"]);
+  const storedModified = firstValue(stored["last-modified"]);
+  return modified === undefined || storedModified === undefined || modified === storedModified;
 }
 
 /** The stored fields after a 304: fields of the 304 replace stored ones, the others stay. */
@@ -67,7 +71,9 @@ export function freshened(stored: HeaderFields, of304: HeaderFields): StoredFiel
 export function invalidatedUrls(method: string, status: number, url: string, headers: HeaderFields): readonly string[] {
   if (SAFE_METHODS.has(method) || status < 200 || status >= 400) return [];
   const origin = URL.parse(url)?.origin;
-  const pointers = [headers["location"], headers["content-location"]].flat();
+  // The URL itself too, in its normal form: a client of node:http sends a path as it was given, and the stored responses of
+  // fetch are under the normal one.
+  const pointers = ["", headers["location"], headers["content-location"]].flat();
   const targets = pointers.flatMap(pointer => {
     const target = pointer === undefined ? null : URL.parse(pointer, url);
     if (target === null || target.origin !== origin) return [];
