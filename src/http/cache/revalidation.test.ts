@@ -85,3 +85,17 @@ test("callers that wait for a 304 with no-store are sent on their own", async t 
   assert.equal(server.requests.length, 4);
   assertNothingLeft(hub, time);
 });
+
+test("a stored head to which each 304 adds a field does not grow without limit", async t => {
+  const { server, get } = await world(t, (request, response, number) => {
+    response.setHeader("cache-control", "no-cache").setHeader("etag", '"1"').setHeader(`x-${number}`, "x".repeat(8000));
+    if (request.headers["if-none-match"] === '"1"') response.writeHead(304).end();
+    else response.end("body");
+  });
+  for (let count = 1; count <= 10; count += 1) assert.equal((await get())[0], "body");
+  // The eighth 304 makes the head too long.
+  assert.deepEqual(
+    server.requests.map(({ headers }) => headers["if-none-match"] !== undefined),
+    [false, true, true, true, true, true, true, true, true, false],
+  );
+});

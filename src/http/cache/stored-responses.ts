@@ -9,10 +9,13 @@ import type { CallRecord } from "../call-record.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import type { OutgoingRequest, ResponseHead } from "../stages/stage.ts";
 import type { StoredHead } from "./cache-reply.ts";
-import { type CacheStore, type FoundResponse, isVariant, type StoredResponse } from "./cache-store.ts";
+import { type CacheStore, type FoundResponse, headBytes, isVariant, type StoredResponse } from "./cache-store.ts";
 import { Invalidations } from "./invalidations.ts";
 import { storablePart } from "./partial-response.ts";
 import { Selection } from "./selection.ts";
+
+/** Each 304 may add header fields, so that a stored head would grow without limit. */
+const FRESHENED_HEAD_BYTES_MAX = 65_536;
 
 /** How the request of a response was sent. */
 export interface SendingFacts {
@@ -95,7 +98,7 @@ export class StoredResponses {
 
   /**
    * Updates a stored response by the headers of a 304, which may also change the headers that select it. If they forbid
-   * to store it (`no-store`, `Vary: *`), it is removed.
+   * to store it (`no-store`, `Vary: *`), or there are too many of them, it is removed.
    */
   freshen(
     request: OutgoingRequest,
@@ -107,7 +110,8 @@ export class StoredResponses {
     const { status, statusText } = found;
     const fresh = this.#storedOf(request, { status, statusText, headers: freshened(found.headers, headers) }, sent);
     // The request may be a HEAD, and the stored response answers GETs.
-    const isStorable = this.isStorable({ ...request, method: "GET" }, fresh, control);
+    const isPermitted = this.isStorable({ ...request, method: "GET" }, fresh, control);
+    const isStorable = isPermitted && headBytes(urlOf(request), fresh) <= FRESHENED_HEAD_BYTES_MAX;
     if (isStorable) this.store.freshen(urlOf(request), found, fresh);
     else this.remove(request);
     return { fresh, isStorable };
