@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertNothingLeft, type Handler, hubFor, only, recordEvents, serve } from "../../../test/http/kit.ts";
+import { assertNothingLeft, type Handler, hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
 import { parseRange, resolveRange } from "../../core/cache/byte-range.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 
@@ -139,4 +139,31 @@ for (const [what, rest] of [
       ["bytes=0-4", "bytes=5-", undefined],
     );
     assertNothingLeft(hub);
+  });
+
+for (const etag of ['"a"', undefined])
+  test(`ranges of a response within stale-while-revalidate cause one request, for all bytes (etag ${etag})`, async t => {
+    const time = new FakeTime();
+    let text = TEXT;
+    const server = await serve(t, (request, response) => {
+      response.setHeader("cache-control", "max-age=60, stale-while-revalidate=600");
+      if (etag !== undefined) response.setHeader("etag", text === TEXT ? etag : '"b"');
+      const range = resolveRange(parseRange(request.headers["range"]) ?? { kind: "suffix", count: 0 }, text.length);
+      if (range === undefined) return response.end(text);
+      response.writeHead(206, { "content-range": `bytes ${range.start}-${range.end - 1}/${text.length}` });
+      return response.end(text.slice(range.start, range.end));
+    });
+    const hub = await hubFor(t, { time, retry: false });
+    const get = async (range: string) => (await hub.fetch(server.origin, { headers: { range } })).text();
+    await (await hub.fetch(server.origin)).text();
+    await time.advance(61_000);
+    text = "abcdefghij";
+    assert.deepEqual(await Promise.all([get("bytes=0-2"), get("bytes=3-5")]), ["012", "345"]);
+    await until(() => server.requests.length > 1 && hub.snapshot().inFlight === 0);
+    assert.deepEqual([await get("bytes=0-2"), await get("bytes=7-9")], ["abc", "hij"]);
+    assert.deepEqual(
+      server.requests.map(({ headers }) => headers["range"]),
+      [undefined, undefined],
+    );
+    assertNothingLeft(hub, time);
   });

@@ -5,6 +5,7 @@ import type { Time } from "../../time/time.ts";
 import type { ActiveRequests } from "../active-requests.ts";
 import type { InnerCallOptions } from "../call-options.ts";
 import { CallRecord } from "../call-record.ts";
+import { withoutHeaders } from "../headers.ts";
 import type { CallEnd } from "../request-telemetry.ts";
 import type { CallerIdentity } from "../stages/caller-identity.ts";
 import { withDeadlineAsMaxWait } from "../stages/retry.ts";
@@ -49,6 +50,7 @@ interface Joining {
 
 /** The longest time that a background refresh waits for its rate limits, slots and circuits. */
 const REFRESH_WAIT_MS_MAX = 60_000;
+const RANGE_HEADERS: ReadonlySet<string> = new Set(["range", "if-range"]);
 /** Bounds the memory for keys whose responses cannot be shared. */
 const UNSHAREABLE_KEYS_MAX = 1000;
 
@@ -163,19 +165,22 @@ export class ResponseCache {
 
   /** At most one background request per key, however many callers were served the stale response. */
   #revalidateInBackground(request: OutgoingRequest, control: RequestControl, found: FoundResponse): void {
-    const key = coalescingKey(request, this.#callerIdentity());
-    if (this.#coalesced.has(key)) return;
+    // A part could not replace a stored complete response.
+    const isPart = found.status === 206;
     const background: OutgoingRequest = {
       ...request,
       call: withRefreshBounds(request.call),
       // The response to a HEAD could not replace the stored body.
       method: "GET",
+      headers: isPart ? request.headers : withoutHeaders(request.headers, name => RANGE_HEADERS.has(name)),
       cause: "refresh",
       startedUs: this.#time.monotonicUs(),
       signalSinceUs: undefined,
       record: new CallRecord(),
       observer: undefined,
     };
+    const key = coalescingKey(background, this.#callerIdentity());
+    if (this.#coalesced.has(key)) return;
     const rules = { mayServeOnError: true, mayServeDisconnected: true };
     const revalidation = this.#revalidationOf(background, control, found, rules);
     const onEnd = this.#onRefresh(background);
