@@ -2,11 +2,10 @@ import type { Duplex } from "node:stream";
 import { errors } from "undici";
 import type { RequestControl } from "../../core/cache/cache-control.ts";
 import type { HeaderFields } from "../../core/cache/stored-fields.ts";
-import type { Time, Timer } from "../../time/time.ts";
+import type { Timer } from "../../time/time.ts";
 import type { ActiveRequest } from "../active-requests.ts";
 import type { CacheStatus } from "../call-record.ts";
 import { fieldLine } from "../headers.ts";
-import type { CallEnd } from "../request-telemetry.ts";
 import { isRedirect } from "../stages/redirect-hop.ts";
 import {
   DISCARDED_BYTES_MAX,
@@ -15,9 +14,9 @@ import {
   type RequestHandle,
   type ResponseHead,
   type ResponseSink,
-  type SendRequest,
 } from "../stages/stage.ts";
 import { deliverCacheReply, headWithCacheStatus } from "./cache-reply.ts";
+import type { CoalescedRequestDeps, ResendMode } from "./coalesced-request-deps.ts";
 import { CollectedBody } from "./collected-body.ts";
 import {
   type Fallback,
@@ -28,42 +27,9 @@ import {
 } from "./revalidation.ts";
 import { type SubscribedCall, type SubscribedRequest, Subscriber } from "./subscriber.ts";
 
-/** How a request that has left a coalesced one is sent. */
-export type ResendMode =
-  /** As a new request. */
-  | "shared"
-  /** As a new request that shares nothing with other requests. */
-  | "unshared"
-  /** Stored responses are not used. */
-  | "unconditional"
-  /** As a retry: the coalesced request was sent before, and now has to wait longer than this caller allows. */
-  | "requeued";
-
 const NO_BODY = Buffer.alloc(0);
 /** Time for the body of a background revalidation. A server that sends single bytes must not hold its slot any longer. */
 const REFRESH_BODY_MS_MAX = 60_000;
-
-export interface CoalescedRequestDeps {
-  readonly time: Time;
-  readonly next: SendRequest;
-  /** A longer body is not stored and not shared. */
-  readonly maxBytes: number;
-  readonly isStorable: (head: ResponseHead) => boolean;
-  /** Whether the resource was written to after this request began. */
-  readonly isOutdated: () => boolean;
-  /** Whether a response that may be stored, received at this wall-clock time, may be served without revalidation. */
-  readonly isReusable: (head: ResponseHead, receivedMs: number, control: RequestControl) => boolean;
-  readonly store: (head: ResponseHead, body: readonly Buffer[]) => void;
-  /** Sends the request of a subscriber on its own. */
-  readonly requestAgain: (call: SubscribedCall, how: ResendMode) => RequestHandle;
-  /** Called with whether followers can share the response. False may follow true, when the body becomes too long. */
-  readonly onShareable: (isShareable: boolean, head: ResponseHead) => void;
-  /** Called when no further request may join. */
-  readonly onJoinClosed: () => void;
-  /** Called when the leader has left. `leader` is the follower that leads now, if there is one. */
-  readonly onLeaderLeft: (leader: OutgoingRequest | undefined) => void;
-  readonly onOver: (end: CallEnd) => void;
-}
 
 /**
  * One request in flight for all callers that send an identical one before it ends.
