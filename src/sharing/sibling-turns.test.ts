@@ -4,6 +4,7 @@ import { storeWith } from "../../test/sharing/store-with.ts";
 import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Grant } from "../limiter/grant.ts";
 import { Waiter } from "../limiter/waiter.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
@@ -292,7 +293,7 @@ test("a request that has waited for a probe uses the unit that it has leased, al
   await time.advance(1);
   const failed = await first;
   failed.written();
-  failed.report({ outcome: { kind: "failure", cause: "status", throttled: false }, status: 503 });
+  fail(failed);
   failed.release();
   await time.advance(5000);
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -308,3 +309,43 @@ test("a request that has waited for a probe uses the unit that it has leased, al
   assert.deepEqual(sent, ["landing", "metadata"]);
   await gate.close();
 });
+
+for (const end of ["is aborted", "finds its circuit open"] as const)
+  test(`a request that ${end} returns the unit that it has leased`, async () => {
+    const time = new FakeTime();
+    const shared = new MemoryStore(time);
+    const member = shared.member("p");
+    const store = storeWith(member, {
+      read: async name => {
+        await time.sleep(300);
+        return member.read(name);
+      },
+    });
+    const limits = limitPoliciesFrom(twoRoles("1/SECOND"), "test");
+    const circuits = { defaults: { fail_max: 1, reset_timeout_s: 60 } };
+    const [gate, peer] = [store, shared.member("q")].map(
+      each =>
+        new Gate(limits, time, { store: each, breakers: new BreakerRegistry(circuits, { time }), random: () => 0.5 }),
+    ) as [Gate, Gate];
+    const first = await peer.enter({ host: HOST, role: "landing" });
+    first.written();
+    if (end === "finds its circuit open") fail(first);
+    first.release();
+    await time.advance(2000);
+    const abort = new AbortController();
+    const ended = assert.rejects(send(gate, { role: "landing" }, { signal: abort.signal }));
+    await time.advance(100);
+    if (end === "is aborted") abort.abort();
+    await time.advance(200);
+    let sent = 0;
+    void send(peer, { role: "metadata" }).then(() => (sent += 1));
+    await time.advance(1000);
+    assert.equal(sent, 1);
+    abort.abort();
+    await ended;
+    await Promise.all([gate.close(), peer.close()]);
+  });
+
+function fail(grant: Grant): void {
+  grant.report({ outcome: { kind: "failure", cause: "status", throttled: false }, status: 503 });
+}
