@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { assertNothingLeft, type Handler, hubFor, serve, until } from "../../../test/http/kit.ts";
+import { assertNothingLeft, type Handler, heldServer, hubFor, serve, until } from "../../../test/http/kit.ts";
 import { temporaryFolder } from "../../../test/temporary-folder.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import type { FetchOptions } from "../hub.ts";
 
 const OLD = "Sun, 06 Nov 1994 08:49:37 GMT";
 
@@ -98,4 +99,32 @@ test("a stored head to which each 304 adds a field does not grow without limit",
     server.requests.map(({ headers }) => headers["if-none-match"] !== undefined),
     [false, true, true, true, true, true, true, true, true, false],
   );
+});
+
+test("a 304 to a request before a write changes nothing that was stored after it, also within one millisecond", async t => {
+  const { held, server, hub, arrived } = await heldServer(t, { time: new FakeTime() });
+  const send = async (init: FetchOptions = {}) => {
+    const response = await hub.fetch(server.origin, init);
+    return [await response.text(), response.headers.get("etag")];
+  };
+  const answer = async (number: number, status: number, version: string) => {
+    await arrived(number);
+    const fields = { "cache-control": "max-age=60", etag: `"${version}"` };
+    held[number - 1]?.writeHead(status, fields).end(status === 200 ? version : undefined);
+  };
+  const first = send();
+  await answer(1, 200, "one");
+  await first;
+  const confirmed = send({ cache: "no-cache" });
+  await arrived(2);
+  const written = send({ method: "PUT" });
+  await answer(3, 204, "two");
+  await written;
+  const second = send();
+  await answer(4, 200, "two");
+  await second;
+  held[1]?.writeHead(304, { etag: '"one"', "cache-control": "max-age=600" }).end();
+  assert.deepEqual(await confirmed, ["one", '"one"']);
+  assert.deepEqual(await send(), ["two", '"two"']);
+  assert.equal(server.requests.length, 4);
 });

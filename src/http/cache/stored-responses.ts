@@ -112,8 +112,8 @@ export class StoredResponses {
     // The request may be a HEAD, and the stored response answers GETs.
     const isPermitted = this.isStorable({ ...request, method: "GET" }, fresh, control);
     const isStorable = isPermitted && headBytes(urlOf(request), fresh) <= FRESHENED_HEAD_BYTES_MAX;
-    if (isStorable) this.store.freshen(urlOf(request), found, fresh);
-    else this.remove(request);
+    if (!isStorable) this.remove(request);
+    else if (!this.isInvalidatedSince(request, sent.invalidations)) this.store.freshen(urlOf(request), found, fresh);
     return { fresh, isStorable };
   }
 
