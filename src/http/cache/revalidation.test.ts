@@ -128,3 +128,28 @@ test("a 304 to a request before a write changes nothing that was stored after it
   assert.deepEqual(await send(), ["two", '"two"']);
   assert.equal(server.requests.length, 4);
 });
+
+test("a 304 for a part changes no other part that was stored meanwhile, also within one millisecond", async t => {
+  const { held, server, hub, arrived } = await heldServer(t, { time: new FakeTime() });
+  const get = async (range: string) => (await hub.fetch(server.origin, { headers: { range } })).text();
+  const answer = (number: number, range: string, body: string) => {
+    const fields = { "cache-control": "max-age=0", etag: 'W/"1"', "content-range": `bytes ${range}/40` };
+    held[number - 1]?.writeHead(206, fields).end(body);
+  };
+  const first = get("bytes=5-9");
+  await arrived(1);
+  answer(1, "5-9", "56789");
+  await first;
+  const other = get("bytes=0-4");
+  await arrived(2);
+  const confirmed = get("bytes=5-9");
+  await arrived(3);
+  answer(2, "0-4", "01234");
+  await other;
+  held[2]?.writeHead(304, { etag: 'W/"1"', "cache-control": "max-age=60" }).end();
+  assert.equal(await confirmed, "56789");
+  const again = get("bytes=5-9");
+  await arrived(4);
+  answer(4, "5-9", "56789");
+  assert.equal(await again, "56789");
+});

@@ -113,8 +113,16 @@ export class StoredResponses {
     const isPermitted = this.isStorable({ ...request, method: "GET" }, fresh, control);
     const isStorable = isPermitted && headBytes(urlOf(request), fresh) <= FRESHENED_HEAD_BYTES_MAX;
     if (!isStorable) this.remove(request);
-    else if (!this.isInvalidatedSince(request, sent.invalidations)) this.store.freshen(urlOf(request), found, fresh);
+    else if (this.#isStillStored(request, found, sent)) this.store.freshen(urlOf(request), found, fresh);
     return { fresh, isStorable };
+  }
+
+  /** The store compares times, and another part may have been stored within the same millisecond. */
+  #isStillStored(request: OutgoingRequest, found: FoundResponse, { invalidations }: SendingFacts): boolean {
+    const stored = this.find(request);
+    const isSameBody =
+      stored?.bodyBytes === found.bodyBytes && stored.headers["content-range"] === found.headers["content-range"];
+    return isSameBody && !this.isInvalidatedSince(request, invalidations);
   }
 
   /** Removes the responses of the URL. */
