@@ -10,6 +10,7 @@ import type { ConnectionCount } from "../connection-count.ts";
 import { withMissingHeaders } from "../headers.ts";
 import { ownDispatch } from "../wire/own-sockets.ts";
 import { BodySample } from "./body-sample.ts";
+import { withDeclaredLength } from "./declared-length.ts";
 import { GatedRequest, type GatedRequestDeps } from "./gated-request.ts";
 import { asThrottled, type HostFeedback, hostFeedback } from "./host-feedback.ts";
 import { isReplayableBody } from "./resending-request.ts";
@@ -288,7 +289,7 @@ class RequestAttempt
       path,
       method,
       headers: (trace === undefined ? headers : withMissingHeaders(headers, trace.headers)) as string[],
-      body: body ?? null,
+      body: withDeclaredLength(body ?? null, headers),
     } as Dispatcher.DispatchOptions & { maxRedirections?: number };
     // The query is part of the path, and redirects are followed by an outer stage.
     if (sent.query !== undefined) delete sent.query;
