@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { assertNothingLeft, hubFor, only, recordEvents, serve, settles, until } from "../../../test/http/kit.ts";
 
@@ -59,5 +59,22 @@ test("a body that has its Content-Length is sent, and its source is closed when 
     throw new Error("the source has failed");
   }
   await assert.rejects(send(failing()), { message: "the source has failed" });
+  assertNothingLeft(hub);
+});
+
+test("a body whose source fails is no failure of the host, although the error is one of the network", async t => {
+  const server = await serve(t, (request, response) => request.on("end", () => response.end("ok")).resume());
+  const hub = await hubFor(t, { retry: false });
+  const events = recordEvents(hub);
+  async function* failing() {
+    yield "a";
+    throw Object.assign(new Error("the source was reset"), { code: "ECONNRESET" });
+  }
+  const send = hub.request(server.origin, { method: "PUT", body: failing() as unknown as Readable });
+  await assert.rejects(send, { message: "the source was reset" });
+  const body = Readable.toWeb(Readable.from(failing())) as ReadableStream;
+  await assert.rejects(hub.fetch(server.origin, { method: "PUT", body, duplex: "half" }));
+  assert.deepEqual(only(events, "breaker_failure"), []);
+  assert.equal(only(events, "http_attempt").length, 2);
   assertNothingLeft(hub);
 });
