@@ -93,6 +93,23 @@ test("the body stream of a refused request is closed", async t => {
   assert.ok(body.destroyed);
 });
 
+test("the body stream of a request that the hub answers itself is closed", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t, { time: new FakeTime(), limits: ONE_A_SECOND });
+  await (await hub.request(server.origin)).body.text();
+  for (const [call, status] of [
+    [{ refusals: "respond" }, 429],
+    [{ offline: true }, 504],
+  ] as const) {
+    const body = new Readable({ read: () => undefined });
+    const response = await hub.request(server.origin, { method: "POST", body, ...call });
+    await response.body.dump();
+    assert.equal(response.statusCode, status);
+    assert.ok(body.destroyed);
+  }
+  assert.equal(server.requests.length, 1);
+});
+
 test("a caller that does not follow a redirect gets its complete body, however long", async t => {
   const page = Buffer.alloc(3 * 1_048_576);
   const server = await serve(t, (_, response) => response.writeHead(302, { location: "/other" }).end(page));

@@ -176,8 +176,11 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
+    const request = this.#request;
     const handler = this.#end(undefined);
     if (handler === undefined) return;
+    // A response of the hub itself, such as that to a refusal: nothing was sent.
+    if (request?.record.attempts === 0) closeStream(request.body);
     this.rawTrailers = rawTrailers as Buffer[];
     try {
       handler.onResponseEnd?.(this, trailers as Record<string, string>);
@@ -193,11 +196,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     }
     const body = this.#request?.body;
     const handler = this.#end(error);
-    // The rest of the body will not be read: a source that is left open would leak.
-    if (isBodyStream(body) && !body.destroyed) {
-      body.on("error", ignored);
-      body.destroy?.();
-    }
+    closeStream(body);
     handler?.onResponseError?.(this, error as Error);
   }
 
@@ -245,6 +244,13 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     });
     return handler;
   }
+}
+
+/** The rest of a request body will not be read: a source that is left open would leak. */
+function closeStream(body: OutgoingRequest["body"]): void {
+  if (!isBodyStream(body) || body.destroyed) return;
+  body.on("error", ignored);
+  body.destroy?.();
 }
 
 function ignored(): void {
