@@ -119,6 +119,14 @@ for (const code of [...unreachedCodes, ...interruptedCodes]) {
   });
 }
 
+test("a proxy that cannot open a tunnel is a network failure, and one that does not permit it is not", () => {
+  const tunnelError = (statusCode: number | undefined) =>
+    outcomeOfError(Object.assign(coded("ERR_PROXY_TUNNEL"), { statusCode }));
+  for (const statusCode of [502, 503, 504, Number.NaN, undefined])
+    assert.deepEqual(tunnelError(statusCode), unreached, String(statusCode));
+  for (const statusCode of [301, 400, 403, 407]) assert.deepEqual(tunnelError(statusCode), neutral, String(statusCode));
+});
+
 const neutralCodes = [
   ..."UND_ERR_ABORTED ABORT_ERR UND_ERR_INVALID_ARG UND_ERR_DESTROYED UND_ERR_CLOSED UND_ERR_NOT_SUPPORTED".split(" "),
   ..."UND_ERR_SOCKS5_REPLY_2 UND_ERR_SOCKS5_AUTH_REJECTED UND_ERR_SOCKS5_VERSION".split(" "),
