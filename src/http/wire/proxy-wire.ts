@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
-import { type Agent, type buildConnector, Dispatcher, EnvHttpProxyAgent, Pool } from "undici";
+import { type Agent, Dispatcher, EnvHttpProxyAgent, Pool } from "undici";
 import { hasAtAfterHost, MUST_BE_ENCODED } from "../../core/text/passwords.ts";
 import { quote } from "../../core/text/quote.ts";
 import { ConfigError, PrivateAddressError } from "../../errors.ts";
 import type { Environment } from "../../policy/environment.ts";
 import type { ConnectTo } from "./connect-to.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
-import { sharingTimeouts } from "./sharing-timeouts.ts";
+import { type Connector, sharingTimeouts } from "./sharing-timeouts.ts";
 import { TunnelPool } from "./tunnel-pool.ts";
 
 /** The proxies of an environment, as curl and Node read them. An empty text means none. */
@@ -108,7 +108,7 @@ export class ProxyWire extends Dispatcher {
 
 /** The options that undici passes to the factory of the pools of a proxy. */
 interface ProxyPoolOptions extends Pool.Options {
-  readonly connect: buildConnector.connector;
+  readonly connect: Connector;
 }
 
 type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions["headers"]> | null;

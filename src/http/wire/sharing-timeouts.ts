@@ -1,6 +1,6 @@
 import type { buildConnector } from "undici";
 
-type Connector = buildConnector.connector;
+export type Connector = buildConnector.connector;
 
 /**
  * Until undici knows whether an https origin supports HTTP/2, it opens connections for queued requests one after the

@@ -11,7 +11,7 @@ import { ConnectTo } from "./connect-to.ts";
 import { markingSockets } from "./own-sockets.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
 import { type ProxySettings, ProxyWire } from "./proxy-wire.ts";
-import { sharingTimeouts } from "./sharing-timeouts.ts";
+import { type Connector, sharingTimeouts } from "./sharing-timeouts.ts";
 
 export interface WireOptions {
   /**
@@ -68,7 +68,6 @@ function agentOptions(options: WireOptions): Agent.Options {
   };
 }
 
-type Connector = buildConnector.connector;
 type Dial = Parameters<Connector>[0] & {
   /**
    * Missing in undici's types. False when the caller of the agent, such as Node's own fetch, supports only HTTP/1.1.
