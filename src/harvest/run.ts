@@ -296,7 +296,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pageReader: resolverNamed("landing_page"),
       archive: resolverNamed("wayback"),
     });
-    internals?.onEased(() => pipeline.limitsEased());
+    internals?.onLimitsEased(() => pipeline.limitsEased());
     internals?.keepRobots(manifest.robots, host => pipeline.robotsRead(host));
     manifest.watch(
       () => pipeline.worksChanged(),
