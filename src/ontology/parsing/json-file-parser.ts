@@ -1,7 +1,7 @@
 import type { OntologyFileFormat } from "../format.ts";
 import type { FileParser, StatementUnit } from "./file-parser.ts";
 import { JsonLdParser } from "./json-ld-parser.ts";
-import { JsonSplitter } from "./json-splitter.ts";
+import { JsonSplitter, LIST_ITEM } from "./json-splitter.ts";
 import { checkDepth, JSON_LD_DEPTH_MAX } from "./limits.ts";
 import { ObographsParser } from "./obographs-parser.ts";
 import type { OnStatement } from "./statement.ts";
@@ -71,7 +71,7 @@ export class JsonFileParser implements FileParser {
       return;
     }
     checkDepth(levels, "values", this.#splitter.line, JSON_LD_DEPTH_MAX);
-    if (key === "*" || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, key === "*");
+    if (key === LIST_ITEM || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, key === LIST_ITEM);
     else this.#jsonLd.member(key, value);
   }
 
@@ -82,7 +82,7 @@ export class JsonFileParser implements FileParser {
   #decideFormat(key: string): OntologyFileFormat | undefined {
     if (this.format === undefined) {
       if (key === "graphs") this.format = "obographs";
-      else if (key === "*" || key.startsWith("@")) this.format = "json-ld";
+      else if (key === LIST_ITEM || key.startsWith("@")) this.format = "json-ld";
     }
     return this.format;
   }
