@@ -54,7 +54,7 @@ export interface RunSettings extends RunPaths {
 export function addRunFlags(command: Command, quiet: string): void {
   const { maxBytes, maxBreakerWaitMs, minBytesPerSecond } = RUN_DEFAULTS;
   const patience =
-    "longest time that a work waits for open circuits and cooldowns, and the run for spent quotas if no other work is left";
+    "longest time that a work waits for open circuits and cooldowns, and that the run waits for spent quotas when no other work is left";
   addFolderFlag(command);
   addManifestFlag(command);
   command

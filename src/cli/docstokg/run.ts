@@ -92,7 +92,7 @@ function checkFlags(flags: Flags, hasList: boolean): void {
   };
   if (flags["input"] === undefined) needs("--input", { inputFormat: "--input-format", column: "--column" });
   if (flags["dryRun"] === true && flags["query"] !== undefined)
-    add("--dry-run", "estimates lists; --query would send requests to find its works");
+    add("--dry-run", "cannot estimate a search: --query sends requests to find the works");
   if (flags["dryRun"] === true)
     for (const [key, flag] of Object.entries({ refresh: "--refresh", enqueueOnly: "--enqueue-only" }))
       if (flags[key] !== undefined) add(flag, "has no effect with --dry-run");
