@@ -98,8 +98,7 @@ export class FormerMembers {
   }
 
   /**
-   * The services that the host of a new budget belonged to. Each of their budgets is returned only once for the same new
-   * budget.
+   * The services that the host of a new budget belonged to. Each of their budgets is returned once for the same budget.
    */
   formerServicesOf({ name, role, policy }: RoleBudget, nowUs: number): readonly FormerService[] {
     this.#dropEnded(nowUs);
@@ -145,7 +144,7 @@ function areAll(senders: readonly FormerBudget[], budgets: ServiceUse["budgets"]
   return true;
 }
 
-/** What `senders` had sent. If they are all budgets of the service, they are merged once for all hosts with these limits. */
+/** What `senders` had sent. If they are all budgets of the service, they are merged once for hosts with these limits. */
 function mergedFor(
   policy: RoleBudgetPolicy,
   senders: readonly FormerBudget[],
@@ -170,8 +169,8 @@ function addMoved(names: Set<string>, role: Role, { before, now, moved }: Reload
 }
 
 /**
- * The services that a reload has removed suffixes from, by role and name. Each has the names of the budgets in which the
- * reload itself has counted what the service had sent.
+ * The services that a reload has removed suffixes from, by role and name, with the names of the budgets in which the
+ * reload itself has counted what they had sent.
  */
 function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<string, Set<string>> {
   const services = new Map<string, Set<string>>();
@@ -190,7 +189,7 @@ function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<st
   return services;
 }
 
-/** The budget that counted the requests of a host under earlier limits; undefined if `name` is not the budget of a host. */
+/** The budget that counted the requests of a host by earlier limits; undefined if `name` is no budget of a host. */
 export function formerName(name: string, role: Role, before: LimitPolicies): string | undefined {
   const { host } = budgetUnitOf(name);
   if (host === undefined || !isHostName(name)) return undefined;
