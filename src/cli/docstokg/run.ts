@@ -28,7 +28,7 @@ export const run: CommandModule = {
     command.option("--dry-run", "print the calls to each service and how long they would take, and send nothing");
     command.option("--refresh", "revalidate works already downloaded; unchanged files are not fetched again");
     command.option("--enqueue-only", "add the works to a PostgreSQL manifest and leave them to docstokg worker");
-    addRunFlags(command, "do not print the policy and the progress");
+    addRunFlags(command, { quiet: "do not print the policy and the progress", continues: false });
   },
   run: async (args, flags, io) => {
     const settings = runSettingsOf(flags, io);
