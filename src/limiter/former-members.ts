@@ -10,17 +10,17 @@ import { RoleBudget } from "./role-budget.ts";
 import { copyOf, type FormerBudget, keptUntilUs } from "./sent-history.ts";
 
 /** What a budget of a service had sent. A service has one budget, or one for each partition. */
-interface BudgetUse {
+interface SentByBudget {
   readonly sender: FormerBudget;
   /** The names of the budgets that count it, without those that count everything that the service had sent. */
   readonly countedBy: Set<string>;
 }
 
 /** What a service had sent when a reload removed one of its suffixes. */
-interface ServiceUse {
+interface SentByService {
   readonly role: Role;
   /** By their names without API keys, because it is not known which API keys the requests of a host carried. */
-  readonly budgets: Map<string, Map<string, BudgetUse>>;
+  readonly budgets: Map<string, Map<string, SentByBudget>>;
   /** The names of the budgets that count everything that the service had sent. */
   readonly countedBy: Set<string>;
   /** Everything that the service had sent, merged into one log for the windows of these limits. */
@@ -32,7 +32,7 @@ interface RemovedSuffixes {
   /** The limits before the reload. */
   readonly before: LimitPolicies;
   /** By role and name. */
-  readonly services: ReadonlyMap<string, ServiceUse>;
+  readonly services: ReadonlyMap<string, SentByService>;
   readonly untilUs: number;
 }
 
@@ -58,7 +58,7 @@ export class FormerMembers {
   reloaded(senders: Iterable<FormerBudget>, before: LimitPolicies, now: LimitPolicies, nowUs: number): void {
     const countedBy = servicesLeft(before, now);
     if (countedBy.size === 0) return;
-    const services = new Map<string, ServiceUse>();
+    const services = new Map<string, SentByService>();
     let untilUs = nowUs;
     for (const sender of senders) {
       const { name, role, log, holdUntilUs = 0 } = sender;
@@ -68,7 +68,7 @@ export class FormerMembers {
       const service = services.get(key) ?? { role, budgets: new Map(), countedBy: counting, merged: new WeakMap() };
       services.set(key, service);
       const unit = withoutKeys(name);
-      const ofUnit = service.budgets.get(unit) ?? new Map<string, BudgetUse>();
+      const ofUnit = service.budgets.get(unit) ?? new Map<string, SentByBudget>();
       // A budget whose limits were divided into partitions since has the same name as the budget of the service.
       ofUnit.set(`${name} ${sender.isDivided ?? false}`, { sender: copyOf(sender), countedBy: new Set() });
       service.budgets.set(unit, ofUnit);
@@ -119,7 +119,7 @@ export class FormerMembers {
 }
 
 /** The budgets of the service that the budget `name` does not count yet. They are recorded as counted. */
-function sendersFor(name: string, former: string, { budgets, countedBy }: ServiceUse): readonly FormerBudget[] {
+function sendersFor(name: string, former: string, { budgets, countedBy }: SentByService): readonly FormerBudget[] {
   const isCommon = name === commonName(name);
   if (isCommon) countedBy.add(name);
   const candidates = isCommon ? allOf(budgets) : [...(budgets.get(withoutKeys(former))?.values() ?? [])];
@@ -130,12 +130,12 @@ function sendersFor(name: string, former: string, { budgets, countedBy }: Servic
   });
 }
 
-function allOf(budgets: ServiceUse["budgets"]): readonly BudgetUse[] {
+function allOf(budgets: SentByService["budgets"]): readonly SentByBudget[] {
   return Array.from(budgets.values(), ofUnit => [...ofUnit.values()]).flat();
 }
 
 /** Whether `senders` are all budgets of the service. Stops counting early, because there may be many partitions. */
-function areAll(senders: readonly FormerBudget[], budgets: ServiceUse["budgets"]): boolean {
+function areAll(senders: readonly FormerBudget[], budgets: SentByService["budgets"]): boolean {
   let count = 0;
   for (const ofUnit of budgets.values()) {
     count += ofUnit.size;
@@ -148,7 +148,7 @@ function areAll(senders: readonly FormerBudget[], budgets: ServiceUse["budgets"]
 function mergedFor(
   policy: RoleBudgetPolicy,
   senders: readonly FormerBudget[],
-  { role, budgets, merged }: ServiceUse,
+  { role, budgets, merged }: SentByService,
 ): readonly FormerBudget[] {
   if (senders.length === 1 || !areAll(senders, budgets)) return senders;
   const known = merged.get(policy);
