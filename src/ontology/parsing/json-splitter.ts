@@ -1,9 +1,9 @@
 import { checkDepth, checkPending } from "./limits.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
-/** The key of each item of a list in a path. */
-export const LIST_ITEM = "*";
+const LIST_ITEM = "*";
 
+/** In paths, `*` stands for an item of a list. A member of an object may have the same name. */
 export interface JsonSplitterHandler {
   /** Whether the values inside the container at this path are passed one by one. */
   descends(path: readonly string[], container: "object" | "list"): boolean;
