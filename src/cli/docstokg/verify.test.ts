@@ -95,7 +95,7 @@ test("a dry run says what a list would cost, and creates nothing", async () => {
   const empty = await runCli(["run", "--dry-run", "--out", out, "--input", "-"], { input: "# no works\n" });
   assert.equal(empty.stdout, "0 works to download\n");
   const query = await runCli(["run", "--dry-run", "--query", "x", "--out", out]);
-  assert.match(query.stderr, /--dry-run: estimates lists; --query would send requests/);
+  assert.match(query.stderr, /--dry-run: cannot estimate a search: --query sends requests/);
 });
 
 test("a dry run names the keys that would allow more, with the limits of the policy, and none that is set", async () => {

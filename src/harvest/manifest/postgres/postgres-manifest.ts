@@ -134,7 +134,7 @@ export class PostgresManifest implements Manifest {
     return (await this.reports.workers()).some(({ isAlive }) => isAlive);
   }
 
-  async beginRun(command: string, settings?: string): Promise<number> {
+  async beginRun(command: string, settings?: string, flags?: string): Promise<number> {
     await this.#checkWritable();
     // A stopped run whose works have moved to a later run has nothing left to do.
     const { rows } = await this.#connection.transaction(async client => {
@@ -145,8 +145,9 @@ export class PostgresManifest implements Manifest {
       );
       await client.query(DELETE_OLD_MARKS);
       return client.query(
-        `INSERT INTO runs (command, settings, started_ms, state) VALUES ($1, $2, ${NOW_MS}, 'running') RETURNING id`,
-        [command, settings ?? null],
+        `INSERT INTO runs (command, settings, flags, started_ms, state) VALUES ($1, $2, $3, ${NOW_MS}, 'running')
+         RETURNING id`,
+        [command, settings ?? null, flags ?? null],
       );
     });
     const run = Number(rows[0]?.["id"]);

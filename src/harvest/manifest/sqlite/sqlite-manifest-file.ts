@@ -162,10 +162,13 @@ const PARTS_OF_WORKS = `
 /** The progress of works that were merged into a work, as a JSON array of texts: `TakenWork.inherited`. */
 const ADD_INHERITED = "ALTER TABLE works ADD COLUMN inherited TEXT";
 
+/** The flags with which `docstokg retry` continues the run, as JSON; NULL for a run of `docstokg/harvest`. */
+const ADD_FLAGS = "ALTER TABLE runs ADD COLUMN flags TEXT";
+
 /** "dtkm" in the file header marks the file as a manifest. */
 export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
-  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS, ADD_INHERITED],
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS, ADD_INHERITED, ADD_FLAGS],
 };
 
 const BACKOFF = { baseMs: 5, capMs: 50 };
