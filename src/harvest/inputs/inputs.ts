@@ -109,10 +109,16 @@ async function* inputsOfCsv(
       }
       names = row.cells;
     } else {
-      const record = Object.fromEntries(names.map((name, index) => [name, row.cells[index]]));
-      yield* inputsOfRecord(record, wanted, at);
+      yield* inputsOfRecord(recordOf(names, row.cells), wanted, at);
     }
   }
+}
+
+/** Of columns with the same name, as a merge of tables leaves them, the first that is not empty counts. */
+function recordOf(names: readonly string[], cells: readonly string[]): Readonly<Record<string, string | undefined>> {
+  const record = new Map<string, string | undefined>();
+  for (const [index, name] of names.entries()) if (!record.get(name)?.trim()) record.set(name, cells[index]);
+  return Object.fromEntries(record);
 }
 
 async function* inputsOfBibtex(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
@@ -163,8 +169,16 @@ function* inputsOfJson(text: string, at: InputPosition, wanted: string | undefin
     return;
   }
   const message = columnProblem(Object.keys(record), wanted);
-  if (message === undefined) yield* inputsOfRecord(record as Readonly<Record<string, unknown>>, wanted, at);
+  if (message === undefined)
+    yield* inputsOfRecord(wanted === undefined ? withNestedIds(record) : { ...record }, wanted, at);
   else yield problem(message);
+}
+
+/** `docstokg export` and OpenAlex write the identifiers of a work as an object of their own. */
+function withNestedIds(record: object): Readonly<Record<string, unknown>> {
+  const fields = record as Readonly<Record<string, unknown>>;
+  const { ids, ...others } = fields;
+  return typeof ids === "object" && ids !== null && !Array.isArray(ids) ? { ...others, ...ids } : fields;
 }
 
 interface InputPosition {
