@@ -304,6 +304,24 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
   assert.deepEqual(pathsOf(server).slice(1), ["/page", "/linked"]);
 });
 
+test("two works whose pages lead to one file, one after the other, share it, and its second body is dropped", async t => {
+  const { origin } = await serve(t, ({ url = "" }, response) => {
+    if (url === "/robots.txt") response.writeHead(404).end();
+    else if (url.startsWith("/page")) response.writeHead(302, { location: "/file" }).end();
+    else response.setHeader("content-type", "application/pdf").end(pdf("a"));
+  });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    ...{ hub: await hubFor(t, { cache: false }), resolvers: [landingPage], workers: 1 },
+  });
+  await complete(
+    made,
+    ["page1", "page2", "page3"].map(name => workOf({ url: `${origin}/${name}` })),
+  );
+  assert.deepEqual([...made.settled.values()], ["ok", "duplicate", "duplicate"]);
+  // The error of a body that is dropped would be an uncaught exception of this test.
+  await setImmediate();
+});
+
 test("a page with a CAPTCHA in a form that is sent instead of a file is read if it links to the file", async t => {
   const link = `<meta name="citation_pdf_url" content="/linked">`;
   const captcha = `<form><div class="g-recaptcha"></div></form>`;
