@@ -457,3 +457,12 @@ test("the path of a file on the user's machine in a RIS record does not hide the
     "url:https://x.example/a.pdf",
   ]);
 });
+
+test("a file of another format is a problem, and not a list without works", async () => {
+  for (const format of ["ris", "bibtex"] as const) {
+    const [problem, ...others] = await readAll("10.1000/a\n10.1000/b\n", { format });
+    assert.match(problem ?? "", /^1: found no (?:RIS or PubMed record|BibTeX entry of a work)/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(await readAll(" \r\n\n", { format }), []);
+  }
+});
