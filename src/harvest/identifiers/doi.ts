@@ -61,20 +61,27 @@ function withoutPageSuffix(text: string): string {
   return current;
 }
 
-const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };
+/** Closing brackets, and the bracket that each closes. */
+const PAIRS: ReadonlyMap<string, string> = new Map([
+  [")", "("],
+  ["]", "["],
+  ["}", "{"],
+  [">", "<"],
+]);
 
 /** Without trailing slashes and punctuation, and without closing brackets that were opened before the DOI. */
 function withoutTrailingPunctuation(text: string): string {
+  // How many brackets of each kind are before `end`. Counted once: a text may have thousands of them.
+  const counts = new Map<string, number>();
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
+  const countOf = (character: string) => counts.get(character) ?? 0;
   let end = text.length;
   for (; end > 0; end -= 1) {
     const last = text[end - 1] ?? "";
-    if (/[.,;:!?'"*/\u2019\u201d\u00bb]/.test(last)) continue;
-    const opening = PAIRS[last];
-    if (opening === undefined || isBalanced(text.slice(0, end), opening, last)) break;
+    const opening = PAIRS.get(last);
+    const isUnopened = opening !== undefined && countOf(last) > countOf(opening);
+    if (!isUnopened && !/[.,;:!?'"*/\u2019\u201d\u00bb]/.test(last)) break;
+    if (isUnopened) counts.set(last, countOf(last) - 1);
   }
   return text.slice(0, end);
-}
-
-function isBalanced(text: string, opening: string, closing: string): boolean {
-  return text.split(opening).length >= text.split(closing).length;
 }

@@ -161,6 +161,13 @@ test("an identifier of any length is handled in time and shortened in messages",
   }
 });
 
+test("brackets after a DOI are counted once", () => {
+  const text = `10.1234/a${")".repeat(2900)}`;
+  for (let round = 0; round < 2000; round += 1) assert.equal(canonicalDoi(text), "10.1234/a");
+  assert.equal(canonicalDoi("10.1234/((a))))"), "10.1234/((a))");
+  assert.equal(canonicalDoi("10.1234/(a).]."), "10.1234/(a)");
+});
+
 const suffix = fc.string({
   unit: fc.oneof(fc.constantFrom(..."abzAZ019.-_;()/:<>[]#?&+%"), fc.string({ maxLength: 1 })),
   minLength: 1,
