@@ -32,6 +32,12 @@ test("verify finds missing and changed files, and --repair makes their works pen
     "3 files, 3 intact\n",
   ]);
 
+  // With a mistyped or forgotten --out every file would count as missing.
+  const elsewhere = ["--manifest", join(folder, "manifest.sqlite"), "--out", join(folder, "other")];
+  const mistyped = await runCli(["verify", "--repair", ...elsewhere]);
+  assert.deepEqual([mistyped.exitCode, mistyped.stdout], [2, ""]);
+  assert.match(mistyped.stderr, /--out: folder not found: .*other; the manifest has 3 files in it/);
+
   rmSync(join(folder, "a.pdf"));
   writeFileSync(join(folder, "b.pdf"), "B");
   const broken = await runCli(["verify", "--out", folder, "--json"]);

@@ -5,6 +5,7 @@ import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
 import type { TakenWork } from "../manifest-queue.ts";
+import { INVALID_JSON } from "../manifest-row.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { KnownTexts } from "./known-texts.ts";
@@ -258,6 +259,8 @@ export class PostgresManifest implements Manifest {
 
   errorFrom(error: unknown): unknown {
     if (isDocstokgError(error)) return error;
+    if (error instanceof SyntaxError)
+      return new StoreError(`cannot read the manifest ${this.name}: ${INVALID_JSON}`, { cause: error });
     const isOfServer = error instanceof Error && "severity" in error;
     if (!isOfServer) return error;
     const verb = "code" in error && READ_FAILURES.has(String(error.code)) ? "read" : "write";

@@ -20,6 +20,7 @@ import { type ReadConnection, ReadOnlyFile } from "../../../stores/sqlite/read-o
 import { isBusy, isDamage, isReadFailure } from "../../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
+import { INVALID_JSON } from "../manifest-row.ts";
 import { TABLE_NAMES } from "../manifest-tables.ts";
 
 /**
@@ -304,10 +305,13 @@ export async function isManifestLocked(path: string): Promise<boolean> {
 }
 
 /**
- * A DownloadError for an error of SQLite, such as a full disk; any other error unchanged.
+ * A DownloadError for an error of SQLite, such as a full disk, and for a record that another program has changed; any
+ * other error unchanged.
  * @param isReader whether the manifest was opened for reading
  */
 export function manifestError(path: string, error: unknown, isReader: boolean): unknown {
+  if (error instanceof SyntaxError)
+    return new DownloadError(`cannot read the manifest ${path}: ${INVALID_JSON}`, { cause: error });
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
   const verb = isReader || isReadFailure(error) ? "read" : "write";
