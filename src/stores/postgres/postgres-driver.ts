@@ -41,6 +41,7 @@ export interface PgSingleClient extends PgClient {
   /** The connection keeps the program alive, until `unref`. */
   ref(): void;
   unref(): void;
+  readonly connection: { readonly stream: { destroy(): void } };
 }
 
 export interface PgPool {
@@ -79,9 +80,9 @@ export interface PgDriverOptions {
    * process that is suspended while it sends a statement: the server waits for the rest.
    */
   readonly idleInTransactionMs: number;
-  /** @default 60 s */
+  /** 0: no limit. @default 60 s */
   readonly queryTimeoutMs?: number;
-  /** @default 10 s */
+  /** 0: no limit. @default 10 s */
   readonly connectTimeoutMs?: number;
   /** How long a statement waits for a lock. @default no limit */
   readonly lockTimeoutMs?: number;
