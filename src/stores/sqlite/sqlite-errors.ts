@@ -58,6 +58,11 @@ export function busyError(message: string): Error {
   return Object.assign(new Error(message), { errcode: SQLITE_BUSY });
 }
 
+/** An error that `isDamage` accepts. */
+export function damageError(message: string): Error {
+  return Object.assign(new Error(message), { errcode: SQLITE_CORRUPT });
+}
+
 /** Extended codes hold the primary one in their lowest byte. */
 function primaryCode(error: unknown): number | undefined {
   const code = extendedCode(error);

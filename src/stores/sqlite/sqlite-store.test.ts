@@ -417,6 +417,27 @@ test("sqlite: a file deleted while in use is created again, and shared with late
   assert.ok(existsSync(`${file}-wal`), "closing the deleted file does not remove the log of the new one");
 });
 
+for (const suffixes of [["-wal"], ["-shm"], ["-wal", "-shm"]]) {
+  test(`sqlite: a file that loses its ${suffixes.join(" and ")} while in use is renamed and reported, and its budgets count as lost`, async t => {
+    const file = newFile();
+    const time = new FakeTime();
+    const troubles: string[] = [];
+    const a = await opened(t, file, { time, onTrouble: ({ message }) => troubles.push(message) });
+    assert.equal(await grantedUnits(a, requestFor("k", 1, 1000)), 1);
+    for (const suffix of suffixes) rmSync(file + suffix);
+    await assert.rejects(a.exchange([], [requestFor("k", 1, 1000)]), /-(?:wal|shm) was moved or deleted/);
+    const [message = "", ...others] = troubles;
+    assert.match(message, /was renamed to .*budgets\.db\.damaged-\d+, a new file is used$/);
+    assert.deepEqual(others, []);
+    const [claim] = requestFor("k", 1, 1000).claims;
+    assert.ok(claim !== undefined);
+    const asking = a.exchange([], [{ ...requestFor("k", 1, 1000), claims: [{ ...claim, knownAgoUs: 1 }] }]);
+    await time.advance(5);
+    const [reply] = await asking;
+    assert.ok(reply?.kind === "wait" && reply.isLost === true);
+  });
+}
+
 test("sqlite: opening a file twice in one process keeps the locks of the first", async t => {
   const file = newFile();
   const time = new FakeTime();
