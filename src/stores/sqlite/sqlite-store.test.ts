@@ -438,6 +438,18 @@ for (const suffixes of [["-wal"], ["-shm"], ["-wal", "-shm"]]) {
   });
 }
 
+test("sqlite: a file whose log was truncated is renamed and reported", async t => {
+  const file = newFile();
+  const time = new FakeTime();
+  const a = await opened(t, file, { time });
+  const troubles: string[] = [];
+  const b = await opened(t, file, { time, onTrouble: ({ message }) => troubles.push(message) });
+  assert.equal(await grantedUnits(a, requestFor("k", 2, 1000)), 1);
+  truncateSync(`${file}-wal`);
+  await assert.rejects(grantedUnits(b, requestFor("k", 2, 1000)), /the store .* is damaged/);
+  assert.match(troubles.join("\n"), /was renamed to .*budgets\.db\.damaged-\d+, a new file is used$/);
+});
+
 test("sqlite: opening a file twice in one process keeps the locks of the first", async t => {
   const file = newFile();
   const time = new FakeTime();
