@@ -85,6 +85,25 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
     assert.equal(await write("a"), "a");
   });
 
+  test("processes share a database whose transactions are serializable by default", async t => {
+    const strict = await PostgresServer.start({ default_transaction_isolation: "serializable" });
+    t.after(() => strict.stop());
+    const url = `postgres://docstokg@127.0.0.1:${strict.port}/postgres`;
+    const time = new FakeTime();
+    const stores = await Promise.all([1, 2, 3].map(() => opened(t, url, time)));
+    const lease = async (store: PostgresStore) => {
+      for (let unit = 0; unit < 20; unit += 1) {
+        assert.equal(await kindOf(store, one("k", 1000, HOUR_MS)), "granted");
+        await store.change<number, void>("count", ({ record = 0, nowUs }) => ({
+          record: { next: record + 1, keepUntilUs: nowUs + HOUR_MS * 1000 },
+          result: undefined,
+        }));
+      }
+    };
+    await Promise.all(stores.map(lease));
+    assert.equal((await stores[0]?.read("count"))?.record, 60);
+  });
+
   test("names with characters that PostgreSQL cannot store are names like others", async t => {
     const store = await opened(t, urlOf("names"), new FakeTime());
     const name = "host a\0b\ud800";

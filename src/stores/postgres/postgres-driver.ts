@@ -98,7 +98,9 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
     connectionString: url,
     options:
       `-c search_path=${schema} -c client_min_messages=warning -c lock_timeout=${lockTimeoutMs} ` +
-      `-c idle_in_transaction_session_timeout=${idleInTransactionMs} -c standard_conforming_strings=on`,
+      `-c idle_in_transaction_session_timeout=${idleInTransactionMs} -c standard_conforming_strings=on ` +
+      // Statements wait for locks and then read what others have committed. A database may have another default.
+      "-c default_transaction_isolation=read\\ committed",
     application_name: "docstokg",
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
