@@ -253,6 +253,23 @@ test("sqlite: expired budgets are deleted, a few at a time", async t => {
   assert.equal(await grantedUnits(store, requestFor("slow", 1, 100_000)), 0);
 });
 
+test("sqlite: a program that uses each of many hosts once does not make the file grow for ever", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  const store = await opened(t, file, { time, leaseMs: 5000 });
+  const hostsAtOnce = 20;
+  for (let round = 0; round < 200; round += 1) {
+    await store.exchange(
+      [],
+      Array.from({ length: hostsAtOnce }, (_, host) => requestFor(`host ${round} ${host}`, 1, 1000)),
+    );
+    await time.advance(1000);
+  }
+  const [{ rows } = { rows: 0 }] = connection(t, file).prepare("SELECT count(*) AS rows FROM budgets").all();
+  // Budgets are needed for six seconds, and deleted when all rows were checked again.
+  assert.ok(Number(rows) <= 3 * 6 * hostsAtOnce, `${rows} rows`);
+});
+
 for (const [what, damage] of [
   ["damaged after its header", (file: string) => writeFileSync(file, readFileSync(file).fill(0xa5, 100))],
   ["truncated", (file: string) => truncateSync(file, 5000)],
