@@ -104,6 +104,21 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
     assert.equal((await stores[0]?.read("count"))?.record, 60);
   });
 
+  test("connections have no startup options, which PgBouncer refuses", async t => {
+    const proxy = await PostgresProxy.start(server.port);
+    t.after(() => proxy.stop());
+    const sent: Buffer[] = [];
+    proxy.toServer = bytes => {
+      sent.push(bytes);
+      return bytes;
+    };
+    const store = await opened(t, proxy.urlOf(urlOf("pooled")), new FakeTime());
+    await store.read("a");
+    const text = Buffer.concat(sent).toString("latin1");
+    assert.match(text, /\0database\0postgres\0/);
+    assert.doesNotMatch(text, /\0options\0/);
+  });
+
   test("names with characters that PostgreSQL cannot store are names like others", async t => {
     const store = await opened(t, urlOf("names"), new FakeTime());
     const name = "host a\0b\ud800";
