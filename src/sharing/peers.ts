@@ -87,6 +87,7 @@ export class Peers {
       ...(this.#breakerSync?.takeChanges() ?? []),
     ];
     if (this.#unitLeases === undefined) return changes;
+    for (const roleBudget of this.#costLeases?.takeRefused() ?? []) this.#unitLeases.returnUnused(roleBudget);
     // The unit leases alone decide when the store of the limits is away and when it is back.
     const isOfLimits = (change: PeerChange) =>
       change.kind === "store" && (change.shares === "limits" || !this.#hasOwnBreakerStore);
@@ -270,6 +271,11 @@ export class Peers {
       this.#unitLeases?.askAgain(roleBudget);
       this.#costLeases?.askAgain(roleBudget);
     }
+  }
+
+  /** A request of this role budget waits no longer, or only for the end of a denial: it does not use its units now. */
+  left(roleBudget: RoleBudget): void {
+    this.#unitLeases?.returnUnneeded(roleBudget);
   }
 
   charged(roleBudget: RoleBudget, { units, costs }: Charge): void {
