@@ -2,7 +2,7 @@ import { recordAt, recordsAt } from "../records.ts";
 import { LISTED_MAX, type RecordStore, type RecordUpdate, type StoreRecord } from "../store.ts";
 import type { PostgresClient } from "./postgres-client.ts";
 import { CLOCK_US, storableKey } from "./postgres-literal.ts";
-import { type RecordRow, RecordRows, rowOf, storedOf } from "./record-rows.ts";
+import { type FoundRecord, RecordRows, rowOf, storedOf } from "./record-rows.ts";
 
 /**
  * The first version of a record is random. If it were 1, a record that was deleted and created again could have the
@@ -78,7 +78,7 @@ export class PostgresRecords implements RecordStore {
     );
   }
 
-  async #find(name: string): Promise<RecordRow> {
+  async #find(name: string): Promise<FoundRecord> {
     return this.#atTestTime(await this.#rows.find(name));
   }
 
@@ -89,7 +89,7 @@ export class PostgresRecords implements RecordStore {
     return { ...this.#atTestTime(rowOf(row)), isWritten: row?.["is_written"] === true };
   }
 
-  #atTestTime(row: RecordRow): RecordRow {
+  #atTestTime(row: FoundRecord): FoundRecord {
     return { ...row, nowUs: this.#serverUs?.() ?? row.nowUs };
   }
 }

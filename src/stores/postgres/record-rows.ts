@@ -4,7 +4,7 @@ import type { SqlRow } from "./postgres-driver.ts";
 import { CLOCK_US } from "./postgres-literal.ts";
 
 /** A record as it is in the table, with the time of the server. */
-export interface RecordRow {
+export interface FoundRecord {
   /** Undefined if there is no record, or it cannot be parsed. */
   readonly stored: StoredRecord | undefined;
   readonly text: unknown;
@@ -25,15 +25,15 @@ const READ_MAX = 256;
  */
 export class RecordRows {
   readonly #client: Pick<PostgresClient, "query">;
-  readonly #wanted = new Map<string, PromiseWithResolvers<RecordRow>>();
+  readonly #wanted = new Map<string, PromiseWithResolvers<FoundRecord>>();
   #isReading = false;
 
   constructor(client: Pick<PostgresClient, "query">) {
     this.#client = client;
   }
 
-  find(name: string): Promise<RecordRow> {
-    const wanted = this.#wanted.get(name) ?? Promise.withResolvers<RecordRow>();
+  find(name: string): Promise<FoundRecord> {
+    const wanted = this.#wanted.get(name) ?? Promise.withResolvers<FoundRecord>();
     this.#wanted.set(name, wanted);
     if (!this.#isReading) {
       this.#isReading = true;
@@ -58,7 +58,7 @@ export class RecordRows {
   }
 }
 
-export function rowOf(row: SqlRow = {}): RecordRow {
+export function rowOf(row: SqlRow = {}): FoundRecord {
   const { record, version, now_us: nowUs } = row;
   const isFound = record !== null && record !== undefined;
   return {
