@@ -44,7 +44,7 @@ export class SqliteConnection {
   readonly #processes: SqliteProcesses;
   readonly #log: LogFiles;
   /** The number of processes that share the file, as of the last transaction. */
-  processes = 1;
+  processCount = 1;
 
   /** Throws a StoreError for a file that has our `application_id` but lacks our tables. */
   static on(file: OpenedDatabase, path: string, process: string, options: ConnectionOptions): SqliteConnection {
@@ -83,7 +83,7 @@ export class SqliteConnection {
       const tables: SqliteTables = { budgets: this.#budgets, records: this.#records.at(now), context };
       const results = calls.map(({ run }) => run(tables));
       this.#budgets.save();
-      this.processes = this.#processes.record(now);
+      this.processCount = this.#processes.record(now);
       return results;
     });
   }
