@@ -253,3 +253,16 @@ test("under a host's total roles take turns, and a heavy request skips turns for
   await Promise.all(all);
   assert.equal(order.join(""), "-AmmmAmmmAmmm");
 });
+
+test("turns that two roles skip for weights of a billion units take no time", async () => {
+  const { limiter, time, log, start } = limiterOf(totalLimits({ rates: "1000000000/s" }, { rates: "none" }));
+  const heavy = { weight: 1_000_000_000, maxWaitMs: 60_000 };
+  for (let round = 0; round < 3; round += 1) {
+    start({ ...heavy, role: "metadata" });
+    start({ ...heavy, role: "artifact" });
+  }
+  await time.advance(2000);
+  assert.deepEqual(log, [0, 1000, 2000]);
+  // Three wait: the last of them starts at 5 s, and a new one after it.
+  assert.equal(limiter.check({ host, weight: heavy.weight })?.retryAfterMs, 4000);
+});

@@ -1,6 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { type Budget, budgetsAbove, NEEDS_SLOT } from "./budget.ts";
+import { skipRounds } from "./child-turns.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode, topOf } from "./scheduler-node.ts";
 import { StartEstimates } from "./start-estimates.ts";
@@ -225,10 +226,13 @@ export class Scheduler {
 
   #search(node: SchedulerNode, nowUs: number): SearchOutcome {
     if (node.queue !== undefined) return this.#searchQueue(node, node.queue, nowUs);
+    let skipped = 0;
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
         child.skippedTurns -= 1;
         node.children.moveToEnd(child);
+        skipped += 1;
+        if (skipped % node.children.size === 0) skipRounds(node.children);
         continue;
       }
       const outcome = this.#search(child, nowUs);
