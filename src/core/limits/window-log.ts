@@ -31,6 +31,8 @@ export interface WindowLogState {
 }
 
 const MAX_STAMPS = 200;
+/** Larger numbers of units are not exact any more, and no window counts so many. */
+const MAX_NUMBER = 2 ** 52;
 const INITIAL_CAPACITY = 8;
 
 export function makeWindow(limit: number, spanUs: number): Window {
@@ -161,6 +163,7 @@ export class WindowLog {
    */
   write(windows: readonly Window[], units: number, atUs: number): void {
     const nowUs = this.written > 0 && this.lastUs > atUs ? this.lastUs : atUs;
+    if (this.written + units > MAX_NUMBER) this.#renumber(units);
     if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#createRings(windows);
     const first = this.written + 1;
     this.written += units;
@@ -275,6 +278,15 @@ export class WindowLog {
   #spacedUs(spacingUs: number, nowUs: number): number {
     if (this.pending > 0) return nowUs + spacingUs;
     return this.written > 0 ? this.lastUs + spacingUs : 0;
+  }
+
+  /**
+   * Gives the last unit a smaller number. All units before it count as written with it, which delays the next requests by
+   * a window at most: that happens once in thousands of years, or after absurd costs.
+   */
+  #renumber(units: number): void {
+    this.#rings = undefined;
+    this.written = Math.min(this.written, MAX_NUMBER / 2, MAX_NUMBER - units);
   }
 
   /** Called when stamps differ for the first time: all units so far were written at `lastUs`. */
