@@ -1,7 +1,8 @@
 import { type AimdPolicy, isUndecided, nextMultiplier } from "../core/limits/aimd.ts";
-import { decayedGuardUs, evenSpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
+import { decayedGuardUs, evenSpacingUs, heavySpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
 import type { Window } from "../core/limits/window-log.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
+import { shortestWindow } from "./first-windows.ts";
 
 /** A policy, with the spacing of a smooth key if it does not follow from the rates alone. */
 export interface PacedPolicy extends BudgetPolicy {
@@ -209,7 +210,9 @@ export class Pace {
     // Not every caller reports each answer, and a request may use several units.
     const units = Math.max(this.#calls, sentUnits - (this.#sentBefore ?? sentUnits));
     const ofWindows = this.windows.map(({ limit, spanUs }) => (units * spanUs) / limit);
-    return (processes * Math.max(this.#calls * this.spacingUs, ...ofWindows)) / countedUs;
+    const limit = shortestWindow(this.windows)?.limit ?? 1;
+    const spacingUs = heavySpacingUs(this.spacingUs, limit, units / Math.max(1, this.#calls));
+    return (processes * Math.max(this.#calls * spacingUs, ...ofWindows)) / countedUs;
   }
 
   #rebuild(): void {

@@ -47,6 +47,8 @@ export class WindowLog {
   pending = 0;
   /** When the newest unit was written. Not valid while `written` is 0. */
   lastUs = 0;
+  /** Units of the newest send, which may not be written yet. */
+  lastUnits = 1;
   /** One ring buffer of stamps for each window. Absent while all units were written at `lastUs`, to save memory. */
   #rings: Float64Array[] | undefined;
 
@@ -56,6 +58,8 @@ export class WindowLog {
     log.pending = pending;
     log.lastUs = lastUs;
     log.#rings = rings?.map(ring => ring.slice());
+    // Without rings there was one send, or a burst.
+    if (rings === undefined) log.lastUnits = written;
     return log;
   }
 
@@ -72,6 +76,7 @@ export class WindowLog {
     const chunks = sources.flatMap(({ log, windows: from }) => log.#newestChunks(from, maxLimit, step));
     const merged = new WindowLog();
     for (const { units, atUs } of chunks.sort((a, b) => a.atUs - b.atUs)) merged.write(windows, units, atUs);
+    merged.lastUnits = Math.max(1, ...sources.map(({ log }) => log.lastUnits));
     return merged;
   }
 
@@ -146,6 +151,7 @@ export class WindowLog {
 
   reserve(units: number): void {
     this.pending += units;
+    this.lastUnits = units;
   }
 
   giveBack(units: number): void {
@@ -168,6 +174,7 @@ export class WindowLog {
     const first = this.written + 1;
     this.written += units;
     this.lastUs = nowUs;
+    this.lastUnits = units;
     if (this.#rings === undefined) return;
     for (let index = 0; index < windows.length; index += 1) {
       const { grain, capacity } = windows[index] as Window;
