@@ -205,7 +205,8 @@ export class BreakerTable {
 
   circuit(host: HostBreaker, role: Role): CircuitHolder {
     const known = host.circuits[role];
-    if (known !== undefined) return known;
+    // Not `undefined`: every object has a member "toString".
+    if (known instanceof CircuitHolder) return known;
     if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
     const circuit = new CircuitHolder(
       { host: host.name, role },

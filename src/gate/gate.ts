@@ -97,7 +97,7 @@ export class Gate {
     const peersOptions = { store, breakerStore, breakers, time, random, awayPolicy, nextBeside };
     const peers = (store ?? breakerStore) && new Peers(peersOptions, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
-    const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
+    const tuner = new Tuner(roleBudgets, time, emitter, queues, wake, () => store?.processes ?? 1);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
     this.#time = time;
     this.#explain = explain;
