@@ -7,13 +7,14 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import { createHub } from "../src/index.ts";
+import { scriptArguments } from "./script-arguments.ts";
 
 interface SuiteTest {
   readonly id: string;
@@ -36,7 +37,7 @@ interface Runner {
 /** Optimal tests that must pass, of 77. docs/guides/hub.md names those that do not. */
 const OPTIMAL_MIN = 70;
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments({
   allowPositionals: true,
   options: {
     cache: { type: "string", default: "memory" },
@@ -47,6 +48,10 @@ const { values, positionals } = parseArgs({
 const [folder] = positionals;
 if (folder === undefined || (values.cache !== "memory" && values.cache !== "sqlite")) {
   console.error("usage: npm run cache-suite -- <folder of the suite> [--cache memory|sqlite] [--list] [--id <test>]");
+  process.exit(2);
+}
+if (!existsSync(join(folder, "test-engine"))) {
+  console.error(`${resolve(folder)} has no test-engine: clone https://github.com/http-tests/cache-tests there`);
   process.exit(2);
 }
 

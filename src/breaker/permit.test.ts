@@ -19,6 +19,31 @@ test("a permit ends once: a second report or release has no effect", () => {
   assert.equal(failures(), 1);
 });
 
+test("a result whose outcome is a text, or missing, is an error of the caller, and the permit stays valid", () => {
+  const { registry } = setUp();
+  const permit = registry.allow({ host });
+  for (const [wrong, found] of [
+    [{ outcome: "success" }, '"success"'],
+    [{ outcome: { kind: "ok" } }, '{"kind":"ok"}'],
+    [{ kind: "success" }, "no outcome"],
+    [undefined, "no outcome"],
+  ] as const) {
+    const message = `report: expected { outcome } with an outcome that classify returns, such as { kind: "success" }, got ${found}`;
+    assert.throws(() => permit.report(wrong as never), { name: "TypeError", message });
+  }
+  assert.equal(registry.state(host).roles[0]?.failures, 0);
+  permit.report(result(503));
+  assert.equal(registry.state(host).roles[0]?.failures, 1);
+});
+
+test("an unknown role is an error, also if it is the name of a member of every object", () => {
+  const { registry } = setUp();
+  for (const role of ["pdf", "toString", "__proto__"]) {
+    const message = `unknown role "${role}"; expected metadata, landing or artifact`;
+    assert.throws(() => registry.allow({ host, role: role as "metadata" }), { name: "RangeError", message });
+  }
+});
+
 test("a host is kept while one of its permits is neither reported nor released", () => {
   for (const end of [
     (permit: ReturnType<BreakerRegistry["allow"]>) => permit.report(result(200)),

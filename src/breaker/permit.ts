@@ -18,7 +18,10 @@ export interface BreakerPermit extends Disposable {
    * `half_open.jitter_ms`; otherwise 0.
    */
   readonly jitterMs: number;
-  /** Ends the permit with the result of the call, which may open or close the circuit. */
+  /**
+   * Ends the permit with the result of the call, which may open or close the circuit.
+   * @throws TypeError if the outcome is not one that `classify` returns; the permit stays valid.
+   */
   report(result: CallResult): void;
   /** Ends the permit without a result: the call was not made, or its end says nothing about the host. */
   release(): void;
@@ -35,6 +38,7 @@ export interface PassedCircuit {
 export interface CallLatency {
   /** When it was sent, after its jitter, in monotonic microseconds. */
   readonly sentUs: number;
+  /** Set when the response began: a later report of the same call does not count it again. */
   isCounted: boolean;
 }
 
@@ -130,6 +134,7 @@ export class Permit implements BreakerPermit, IssuedCall {
 
   report(result: CallResult): void {
     if (this.#isOver) return;
+    checkOutcome(result);
     this.#isOver = true;
     this.#owner.settle(this, result);
   }
@@ -143,4 +148,15 @@ export class Permit implements BreakerPermit, IssuedCall {
   [Symbol.dispose](): void {
     this.release();
   }
+}
+
+/** Any other outcome would count as a failure, also the text "success". */
+function checkOutcome(result: CallResult | undefined): void {
+  const outcome = result?.outcome;
+  const kind = outcome?.kind;
+  if (kind === "success" || kind === "failure" || kind === "neutral") return;
+  const found = JSON.stringify(outcome) ?? "no outcome";
+  throw new TypeError(
+    `report: expected { outcome } with an outcome that classify returns, such as { kind: "success" }, got ${found}`,
+  );
 }

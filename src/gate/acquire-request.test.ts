@@ -30,6 +30,15 @@ test("a text in place of the request is an error that shows the form of a reques
   await assert.rejects(limiterOf().acquire(host as unknown as AcquireRequest), { name: "TypeError", message });
 });
 
+test("a missing request is an error that shows the form of a request", async () => {
+  const message = (caller: string, found: string) =>
+    `${caller}: expected an object such as { host: "api.example.org" }, found ${found}`;
+  const missing = undefined as unknown as AcquireRequest;
+  await assert.rejects(limiterOf().acquire(missing), { name: "TypeError", message: message("acquire", "undefined") });
+  const none = null as unknown as AcquireRequest;
+  assert.throws(() => limiterOf().check(none), { name: "TypeError", message: message("check", "null") });
+});
+
 test("an unknown option is an error that suggests the option it resembles", async () => {
   const limiter = limiterOf();
   const unknown = (caller: string, option: string, hint: string) =>

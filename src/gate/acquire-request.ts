@@ -54,9 +54,10 @@ const WAIT_OPTIONS = Object.keys({ signal: 0, maxWaitMs: 0 } satisfies Record<
 
 /** The request as the gate takes it. Throws a TypeError for an option that the method does not have. */
 export function entryOf(request: AcquireRequest, caller: "acquire" | "run"): EntryRequest {
+  checkObject(request, caller);
   for (const option in request)
     if (!isImmediateOption(option) && option !== "signal" && option !== "maxWaitMs")
-      throw unknownOption(request, option, caller, [...IMMEDIATE_OPTIONS, ...WAIT_OPTIONS]);
+      throw unknownOption(option, caller, [...IMMEDIATE_OPTIONS, ...WAIT_OPTIONS]);
   const { host, role = "metadata", path, method, weight, costs, signal, maxWaitMs } = request;
   return {
     host,
@@ -73,8 +74,8 @@ export function entryOf(request: AcquireRequest, caller: "acquire" | "run"): Ent
 
 /** The same for a method that never waits. */
 export function immediateEntryOf(request: ImmediateRequest, caller: "tryAcquire" | "check"): EntryRequest {
-  for (const option in request)
-    if (!isImmediateOption(option)) throw unknownOption(request, option, caller, IMMEDIATE_OPTIONS);
+  checkObject(request, caller);
+  for (const option in request) if (!isImmediateOption(option)) throw unknownOption(option, caller, IMMEDIATE_OPTIONS);
   const { host, role = "metadata", path, method, weight, costs } = request;
   return { host, role, path, method, weight, costs, signal: undefined, maxWaitMs: 0, stamp: "granted" };
 }
@@ -94,11 +95,13 @@ function isImmediateOption(option: string): boolean {
   }
 }
 
-function unknownOption(request: unknown, option: string, caller: string, known: readonly string[]): TypeError {
-  if (typeof request !== "object")
-    return new TypeError(
-      `${caller}: expected an object such as { host: "api.example.org" }, found a ${typeof request}`,
-    );
+function checkObject(request: unknown, caller: string): void {
+  if (typeof request === "object" && request !== null) return;
+  const found = request === undefined || request === null ? String(request) : `a ${typeof request}`;
+  throw new TypeError(`${caller}: expected an object such as { host: "api.example.org" }, found ${found}`);
+}
+
+function unknownOption(option: string, caller: string, known: readonly string[]): TypeError {
   const meant = nearest(option, known);
   const hint = meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
   return new TypeError(`${caller}: unknown option ${JSON.stringify(option)}: ${hint}`);

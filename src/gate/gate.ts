@@ -49,7 +49,7 @@ export interface GateOptions {
    * Called when calls may start before the time that their refusals have named: an operator, another process or a
    * success has changed a limit, a circuit or a cooldown, or the store is back. @default none
    */
-  readonly onEased?: (() => void) | undefined;
+  readonly onLimitsEased?: (() => void) | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
   /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
@@ -97,7 +97,7 @@ export class Gate {
     const peersOptions = { store, breakerStore, breakers, time, random, awayPolicy, nextBeside };
     const peers = (store ?? breakerStore) && new Peers(peersOptions, wake);
     const admission = new Admission(root, queues, emitter, breakers, peers);
-    const tuner = new Tuner(roleBudgets, time, emitter, queues, wake);
+    const tuner = new Tuner(roleBudgets, time, emitter, queues, wake, () => store?.processes ?? 1);
     const issuer = new GrantIssuer(roleBudgets, time, emitter, queues, tuner, peers, wake);
     this.#time = time;
     this.#explain = explain;
@@ -110,7 +110,7 @@ export class Gate {
     const shared = { time, roleBudgets, queues, peers, emitter, warn };
     const parts = { ...shared, breakers, breakerQueue, admission, issuer };
     const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
-    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain, onEased: options.onEased });
+    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain, onLimitsEased: options.onLimitsEased });
   }
 
   /**

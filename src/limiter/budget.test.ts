@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
+import { enforcerOf } from "../../sim/servers/enforcer.ts";
 import { gateOf, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../../test/limiter/kit.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
 import { RateLimitExceeded } from "../errors.ts";
@@ -102,4 +104,44 @@ test("a smooth key is spaced evenly and leaves two of its requests unused", asyn
   for (let call = 0; call < 5; call += 1) start();
   await time.advance(2000);
   assert.deepEqual(log, [0, 250, 500, 750, 1000]);
+});
+
+test("a server that counts with two buckets rejects no request of a smooth key, whatever the weights of the requests", async () => {
+  const loads = fc.integer({ min: 6, max: 60 }).chain(limit =>
+    fc.record({
+      limit: fc.constant(limit),
+      weights: fc.array(fc.integer({ min: 1, max: Math.floor(limit / 2) }), { minLength: 2, maxLength: 60 }),
+      phaseMs: fc.nat(999),
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(loads, async ({ limit, weights, phaseMs }) => {
+      const server = enforcerOf("two-buckets", { limit, windowMs: 1000 });
+      const { time, start, nowMs } = limiterOf(metadataLimits({ rates: `${limit}/s`, shape: "smooth" }));
+      const sent = weights.map(async weight => {
+        await start({ weight, maxWaitMs: Number.POSITIVE_INFINITY });
+        const arrivedUs = (nowMs() + phaseMs) * 1000;
+        assert.ok(server.has(weight, arrivedUs), `weight ${weight} at ${nowMs()} ms`);
+        server.count(weight, arrivedUs);
+      });
+      await time.advance(weights.length * 1000);
+      await Promise.all(sent);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("the estimate of a smooth key counts the weights before and after each send", async () => {
+  const { limiter, time, start, log } = limiterOf(metadataLimits({ rates: "10/s", shape: "smooth" }));
+  const wait = { maxWaitMs: Number.POSITIVE_INFINITY };
+  start({ ...wait, weight: 1 });
+  start({ ...wait, weight: 2 });
+  start({ ...wait, weight: 1 });
+  await time.advance(0);
+  const checked = limiter.check({ host, weight: 1 });
+  start({ ...wait, weight: 1 });
+  await time.advance(5000);
+  // 10 in a second are 8 sends of one unit, or 3 of two units.
+  assert.deepEqual(log, [0, 334, 668, 793]);
+  assert.equal(checked?.retryAfterMs, 793);
 });

@@ -1,4 +1,5 @@
 import type { AimdPolicy } from "../core/limits/aimd.ts";
+import { heavySpacingUs } from "../core/limits/guard.ts";
 import { formatRates } from "../core/limits/rate.ts";
 import { type Window, WindowLog } from "../core/limits/window-log.ts";
 import type { Constraint, OrderedRate } from "../errors.ts";
@@ -6,6 +7,7 @@ import type { BudgetPolicy } from "../policy/budget-policy.ts";
 import { bindingLimit, type LimitTimes } from "./binding-limit.ts";
 import { type Charge, type Costs, ONE_UNIT } from "./charge.ts";
 import { type CostLog, NO_COST_LOGS, reloadedCostLogs } from "./cost-log.ts";
+import { shortestWindow } from "./first-windows.ts";
 import type { Pace } from "./pace.ts";
 import { absorbed, type SentUnits } from "./sent-history.ts";
 import { assumedUnits, knownUse, type SharedUse, USE_WITHIN_US } from "./shared-use.ts";
@@ -67,6 +69,16 @@ export class Budget {
     return this.pace === undefined ? this.policy.spacingUs : this.pace.spacingUs;
   }
 
+  /** The even spacing between a send of `units` and one of `lastUnits`: that of the heavier one. */
+  spacingOfUs(units: number, lastUnits: number): number {
+    const { spacingUs, policy } = this;
+    const heavier = Math.max(units, lastUnits);
+    // Nearly every request.
+    if (spacingUs === 0 || heavier <= 1) return spacingUs;
+    const { windows } = policy.undivided ?? policy;
+    return heavySpacingUs(spacingUs, shortestWindow(windows)?.limit ?? 1, heavier);
+  }
+
   /** Applies another policy. Requests already sent still count. */
   reload(policy: BudgetPolicy, aimd: AimdPolicy): void {
     const old = this.windows;
@@ -101,7 +113,8 @@ export class Budget {
   earliestUs(charge: Charge, nowUs: number): number {
     const { units, costs } = charge;
     if (units === 0 || this.exceedsOwnShare(charge)) return this.holdUntilUs;
-    const readyUs = Math.max(this.holdUntilUs, this.log.earliestUs(this.windows, this.spacingUs, units, nowUs));
+    const spacingUs = this.spacingOfUs(units, this.log.lastUnits);
+    const readyUs = Math.max(this.holdUntilUs, this.log.earliestUs(this.windows, spacingUs, units, nowUs));
     return costs === undefined ? readyUs : Math.max(readyUs, this.#costsEarliestUs(costs, nowUs));
   }
 
@@ -265,7 +278,8 @@ class BudgetTimes implements LimitTimes {
   }
 
   spacedUs(units: number): number {
-    return this.#budget.log.earliestUs([], this.#budget.spacingUs, units, this.nowUs);
+    const { log } = this.#budget;
+    return log.earliestUs([], this.#budget.spacingOfUs(units, log.lastUnits), units, this.nowUs);
   }
 
   leaseUs(units: number): number {

@@ -1,3 +1,4 @@
+import { MAX_COST_LIMIT } from "../core/limits/rate.ts";
 import { nearest } from "../core/text/nearest.ts";
 
 /** Amounts by unit: `credits` -> 10. */
@@ -12,6 +13,7 @@ export interface Charge {
 }
 
 export const NO_COSTS: Costs = new Map();
+const NO_AMOUNTS: Readonly<Record<string, number>> = Object.freeze({});
 /** A request that no window counts. */
 export const NO_CHARGE: Charge = Object.freeze({ units: 0, costs: undefined });
 /** A request of weight 1, shared because nearly every request is one. */
@@ -51,13 +53,29 @@ export function costsOf(
   return new Map(counted.map(unit => [unit, amountOf(given, unit) ?? amountOf(callCosts, unit) ?? 1]));
 }
 
-/** What a request really used, for the units that it was charged for. Throws a RangeError as `costsOf` does. */
+/** The costs of a caller; none if it names none. Throws a TypeError for a list, a Map and whatever is no object. */
+export function checkedCosts(costs: Readonly<Record<string, number>> | undefined): Readonly<Record<string, number>> {
+  if (costs === undefined) return NO_AMOUNTS;
+  if (typeof costs === "object" && costs !== null && !(Symbol.iterator in costs)) return costs;
+  throw new TypeError(`costs must be an object such as { credits: 10 }, not ${kindOf(costs)}`);
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value !== "object") return JSON.stringify(value);
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : `a ${value.constructor.name}`;
+}
+
+/**
+ * What a request really used, for the units that it was charged for. Throws a RangeError as `costsOf` does. An amount
+ * above the largest limit fills every window, so it counts as that limit: sums of larger ones would not be exact.
+ */
 export function actualCosts(charged: Costs, given: Readonly<Record<string, number>>, keyText: string): Costs {
   const actual = new Map(charged);
   for (const [unit, amount] of Object.entries(given)) {
     checkAmount(unit, amount);
     if (!charged.has(unit)) throw unknownUnit(unit, [...charged.keys()], keyText);
-    actual.set(unit, amount);
+    actual.set(unit, Math.min(amount, MAX_COST_LIMIT));
   }
   return actual;
 }

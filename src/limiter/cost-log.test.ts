@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gateOf, host, keyOf, limiterOf } from "../../test/limiter/kit.ts";
+import { burst, gateOf, host, keyOf, limiterOf, metadataLimits } from "../../test/limiter/kit.ts";
 import { RateLimitExceeded } from "../errors.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
@@ -208,4 +208,28 @@ test("a removed limit on costs no longer decides which units a request may name"
   gate.reload(limitPoliciesFrom(costs({ pages: "9/DAY" }), "test"));
   assert.throws(() => enterNow({ costs: { tokens: 3 } }), /did you mean|its limits count pages/);
   enterNow({ costs: { credits: 3 } }).release();
+});
+
+test("costs that are no object of amounts are an error of the caller", () => {
+  const { limiter } = limiterOf(metadataLimits({ costs: { credits: "9/s" } }));
+  for (const [costs, found] of [
+    [5, "5"],
+    ["credits", '"credits"'],
+    [[5], "a list"],
+    [new Map([["credits", 5]]), "a Map"],
+    [null, "null"],
+  ] as const) {
+    const message = `costs must be an object such as { credits: 10 }, not ${found}`;
+    assert.throws(() => limiter.check({ host, costs: costs as never }), { name: "TypeError", message });
+  }
+});
+
+test("a limit is kept after responses that named the largest costs there are", async () => {
+  const { limiter, time } = limiterOf(metadataLimits({ rates: "none", costs: { credits: "3/s" } }));
+  for (let call = 0; call < 20; call += 1) {
+    limiter.tryAcquire({ host })?.settle({ credits: Number.MAX_SAFE_INTEGER });
+    assert.equal(limiter.tryAcquire({ host }), undefined);
+    await time.advance(1000);
+  }
+  assert.equal(burst(limiter, 9), 3);
 });

@@ -64,7 +64,7 @@ export class EstimatedBudget implements LimitTimes {
   }
 
   spacedUs(units: number): number {
-    return this.#log.spacedUs(this.#budget.spacingUs, units);
+    return this.#log.spacedUs(this.#budget.spacingOfUs(units, this.#log.lastUnits), units);
   }
 
   leaseUs(units: number): number {

@@ -23,6 +23,11 @@ export class EstimatedLog {
     return this.#sums.at(-1) ?? 0;
   }
 
+  /** Units of the newest send, real or estimated. */
+  get lastUnits(): number {
+    return this.#sums.length === 0 ? this.#log.lastUnits : this.charged - (this.#sums.at(-2) ?? 0);
+  }
+
   charge(units: number, atUs: number): void {
     this.#sums.push(this.charged + units);
     this.#startsUs.push(atUs);

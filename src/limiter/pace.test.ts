@@ -3,8 +3,10 @@ import { test } from "node:test";
 import { gateOf, hasKey, host, keyOf, limiterOf, metadataLimits, roleLimits } from "../../test/limiter/kit.ts";
 import { MAX_GUARD_US } from "../core/limits/guard.ts";
 import { makeWindow } from "../core/limits/window-log.ts";
+import { Gate } from "../gate/gate.ts";
 import { RateLimiter } from "../gate/rate-limiter.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
+import { MemoryStore } from "../stores/memory/memory-store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { LimiterEmitter } from "./limiter-emitter.ts";
 import type { LimiterEvent } from "./limiter-events.ts";
@@ -38,11 +40,12 @@ test("a pace with a 429 in an unevaluated counting window is not neutral, even i
   };
   const pace = new Pace(policy, aimd, 0);
   assert.equal(pace.isNeutral(0), true);
-  assert.deepEqual(pace.record(true, 0), [], "as wide and as smooth as can be");
+  const use = { sentUnits: 1, processes: 1 };
+  assert.deepEqual(pace.record(true, 0, use), [], "as wide and as smooth as can be");
   assert.equal(pace.isNeutral(60 * S), false);
-  pace.tick(60 * S);
+  pace.tick(60 * S, use);
   assert.equal(pace.isNeutral(60 * S), false, "one call proves nothing yet");
-  pace.tick(120 * S);
+  pace.tick(120 * S, use);
   assert.equal(pace.isNeutral(120 * S), true, "no response for two counting windows");
 });
 
@@ -91,7 +94,7 @@ test("a key that becomes smooth emits one event", async () => {
   assert.equal(events.length, 1);
 });
 
-test("window lengths and spacings are rounded up, and the allowance follows the pace", async () => {
+test("window lengths and spacings are rounded up, and half of the present pace is enough to speed up", async () => {
   const { time, limiter } = limiterOf({
     defaults: { metadata: { rates: "7/s", guard_ms: 250, shape: "smooth" } },
     aimd: { enabled: true, window_s: 60, decrease_step_pct: 70 },
@@ -103,12 +106,12 @@ test("window lengths and spacings are rounded up, and the allowance follows the 
   assert.ok(limiter.tryAcquire({ host }));
   await time.advance(666.666);
   assert.equal(limiter.tryAcquire({ host }), undefined);
-  // Half of 7 x 60 x 0.3 is 63.
-  for (let call = 0; call < 62; call += 1) limiter.recordSuccess({ host });
+  // At this spacing it can send 90 requests in a minute.
+  for (let call = 0; call < 44; call += 1) limiter.recordSuccess({ host });
   await time.advance(60_000);
   limiter.tickAimd();
   assert.equal(keyOf(limiter).multiplier, 0.3);
-  for (let call = 0; call < 63; call += 1) limiter.recordSuccess({ host });
+  for (let call = 0; call < 45; call += 1) limiter.recordSuccess({ host });
   await time.advance(60_000);
   limiter.tickAimd();
   assert.equal(keyOf(limiter).multiplier, 0.35);
@@ -460,4 +463,36 @@ test("max_multiplier below 1 applies from the first request if only the host ada
   assert.equal(keyOf(later).multiplier, 1);
   later.reload({ ...adaptive(true), hosts: { [host]: { metadata } } });
   assert.equal(keyOf(later).multiplier, 0.5);
+});
+
+test("a key that sends as fast as it may recovers: with weights, even spacing, a long guard and as one of four processes", async () => {
+  const recovered = async (limits: object, weight: number, members = 1) => {
+    const time = new FakeTime();
+    const store = new MemoryStore(time);
+    const options = { defaults: { metadata: limits }, aimd: AIMD_OPTIONS };
+    const gates = Array.from({ length: members }, (_, member) => {
+      const shared = members === 1 ? {} : { store: store.member(`p${member}`) };
+      return new Gate(limitPoliciesFrom(options, "test"), time, { ...shared, random: () => 0.5 });
+    });
+    const startMs = 120_000;
+    const send = async (gate: Gate) => {
+      while (time.monotonicUs() < 1_500_000_000) {
+        const grant = await gate.enter({ host, role: "metadata", weight, maxWaitMs: Number.POSITIVE_INFINITY });
+        grant.written();
+        grant.recordResponse({ isThrottled: time.monotonicUs() < startMs * 1000, retryAfterMs: 1 });
+        grant.release();
+      }
+    };
+    const sending = gates.map(send);
+    await time.advance(startMs);
+    const multipliers = () => gates.map(gate => gate.keySnapshots()[0]?.multiplier);
+    assert.ok(multipliers().every(multiplier => multiplier !== undefined && multiplier < 1));
+    await time.advance(1_400_000);
+    await Promise.all(sending);
+    return multipliers();
+  };
+  assert.deepEqual(await recovered({ rates: "100/10s" }, 10), [1], "weights");
+  assert.deepEqual(await recovered({ rates: "3/s" }, 1), [1], "even spacing of a small limit");
+  assert.deepEqual(await recovered({ rates: "1/500ms", guard_ms: 1000 }, 1), [1], "a long guard");
+  assert.deepEqual(await recovered({ rates: "8/2s" }, 1, 4), [1, 1, 1, 1], "four processes");
 });

@@ -1,7 +1,8 @@
 import { type AimdPolicy, isUndecided, nextMultiplier } from "../core/limits/aimd.ts";
-import { decayedGuardUs, evenSpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
+import { decayedGuardUs, evenSpacingUs, heavySpacingUs, MAX_GUARD_US, widenedGuardUs } from "../core/limits/guard.ts";
 import type { Window } from "../core/limits/window-log.ts";
 import type { BudgetPolicy } from "../policy/budget-policy.ts";
+import { shortestWindow } from "./first-windows.ts";
 
 /** A policy, with the spacing of a smooth key if it does not follow from the rates alone. */
 export interface PacedPolicy extends BudgetPolicy {
@@ -31,6 +32,14 @@ export interface ThrottleContext {
   readonly isSingle?: boolean;
 }
 
+/** How much a key has sent. */
+export interface KeyUse {
+  /** Units that it has sent or granted since it exists. */
+  readonly sentUnits: number;
+  /** The number of processes that share its limits, this one included. */
+  readonly processes: number;
+}
+
 /** This many throttles, each within an hour of the one before, switch a key to even spacing. */
 const SMOOTH_AFTER = 2;
 const CALM_US = 3_600_000_000;
@@ -50,6 +59,8 @@ export class Pace {
   #aimd: AimdPolicy;
   #calls = 0;
   #throttled = 0;
+  /** `KeyUse.sentUnits` when the counting window began; undefined before the first response. */
+  #sentBefore: number | undefined;
   /** Time of the last response. */
   #lastUs = Number.NEGATIVE_INFINITY;
   #countingSinceUs: number;
@@ -100,9 +111,10 @@ export class Pace {
   record(
     isThrottled: boolean,
     nowUs: number,
+    use: KeyUse,
     { isExplained = false, isSingle = false }: ThrottleContext = {},
   ): readonly PaceChange[] {
-    const changes = this.tick(nowUs);
+    const changes = this.tick(nowUs, use);
     this.#calls += 1;
     this.#lastUs = nowUs;
     if (!isThrottled) return changes;
@@ -115,12 +127,14 @@ export class Pace {
   }
 
   /** Evaluates a counting window that has ended, and narrows the guard after an hour without throttles. */
-  tick(nowUs: number): readonly PaceChange[] {
+  tick(nowUs: number, use: KeyUse): readonly PaceChange[] {
     const changes: PaceChange[] = [...this.#decayGuard(nowUs)];
+    this.#sentBefore ??= use.sentUnits;
     const elapsedUs = nowUs - this.#countingSinceUs;
     if (elapsedUs < this.#aimd.windowUs) return changes;
-    const seen = { calls: this.#calls, throttled: this.#throttled, allowance: this.#allowance(elapsedUs) };
+    const seen = { calls: this.#calls, throttled: this.#throttled, used: this.#usedShare(elapsedUs, use) };
     if (isUndecided(seen) && !this.#isIdle(nowUs)) return changes;
+    this.#sentBefore = use.sentUnits;
     this.#calls = 0;
     this.#throttled = 0;
     this.#countingSinceUs = nowUs;
@@ -187,11 +201,18 @@ export class Pace {
     return [{ what: "guard_ms", old, new: decayedUs / 1000, reason: NO_THROTTLES }];
   }
 
-  /** Calls that the rates allow in the counting windows that have ended, at this pace. */
-  #allowance(elapsedUs: number): number {
+  /**
+   * What the key has used in the counting windows that have ended: of the window or the spacing, at this pace, that it used
+   * most. The limits of all processes are divided equally.
+   */
+  #usedShare(elapsedUs: number, { sentUnits, processes }: KeyUse): number {
     const countedUs = Math.floor(elapsedUs / this.#aimd.windowUs) * this.#aimd.windowUs;
-    const shares = this.#policy.rates.map(({ limit, windowUs }) => (limit * countedUs) / windowUs);
-    return Math.floor(Math.min(...shares) * this.multiplier);
+    // Not every caller reports each answer, and a request may use several units.
+    const units = Math.max(this.#calls, sentUnits - (this.#sentBefore ?? sentUnits));
+    const ofWindows = this.windows.map(({ limit, spanUs }) => (units * spanUs) / limit);
+    const limit = shortestWindow(this.windows)?.limit ?? 1;
+    const spacingUs = heavySpacingUs(this.spacingUs, limit, units / Math.max(1, this.#calls));
+    return (processes * Math.max(this.#calls * spacingUs, ...ofWindows)) / countedUs;
   }
 
   #rebuild(): void {

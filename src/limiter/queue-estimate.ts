@@ -1,6 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Budget } from "./budget.ts";
 import { type Charge, isSameCharge, NO_CHARGE } from "./charge.ts";
+import { skipRounds } from "./child-turns.ts";
 import { EstimatedBudget } from "./estimated-budget.ts";
 import { type EstimatedEntry, EstimatedNode, entryOf, type LateGroup } from "./estimated-node.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -240,11 +241,14 @@ export class QueueEstimate {
   /** As `Scheduler`: the result is "served", "idle", or the node whose budget blocks. */
   #serve(node: EstimatedNode): "served" | "idle" | EstimatedNode {
     if (!node.isEmpty) return this.#serveQueue(node);
+    let skipped = 0;
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
         child.skippedTurns -= 1;
         node.children.delete(child);
         node.children.add(child);
+        skipped += 1;
+        if (skipped % node.children.size === 0) skipRounds(node.children);
         continue;
       }
       const outcome = this.#serve(child);

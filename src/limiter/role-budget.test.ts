@@ -65,7 +65,11 @@ test("a weight that no window can grant, an invalid weight and an invalid bound 
   await assert.rejects(limiter.acquire({ host, weight: 1.5 }), RangeError);
   await assert.rejects(limiter.acquire({ host, maxWaitMs: -1 }), RangeError);
   await assert.rejects(limiter.acquire({ host, maxWaitMs: Number.NaN }), RangeError);
-  const pdf = JSON.parse('{ "host": "a.example", "role": "pdf" }');
-  assert.throws(() => limiter.tryAcquire(pdf), /unknown role "pdf"; expected metadata, landing or artifact/);
+  const notANumber = { host, weight: Number.NaN };
+  assert.throws(() => limiter.check(notANumber), /weight must be an integer of at least 1, got NaN/);
+  for (const role of ["pdf", "toString", "__proto__"]) {
+    const message = `unknown role "${role}"; expected metadata, landing or artifact`;
+    assert.throws(() => limiter.tryAcquire({ host, role: role as "metadata" }), { name: "RangeError", message });
+  }
   assert.throws(() => limiter.tryAcquire(JSON.parse("{}")), /a host must be a string/);
 });

@@ -3,7 +3,7 @@ import type { Constraint, LearnedFrom, OrderedRate } from "../errors.ts";
 import type { RoleBudgetPolicy } from "../policy/budget-policy.ts";
 import type { Role } from "../policy/roles.ts";
 import { Budget, budgetsAbove, NEEDS_SLOT, storeAwayConstraint } from "./budget.ts";
-import { type Charge, type Costs, chargeOf, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
+import { type Charge, type Costs, chargeOf, checkedCosts, costsOf, NO_CHARGE, ONE_UNIT } from "./charge.ts";
 import { CostLog } from "./cost-log.ts";
 import type { EntryRequest } from "./entry-request.ts";
 import { FirstWindows, shortestWindow } from "./first-windows.ts";
@@ -273,8 +273,8 @@ export class RoleBudget extends Budget {
     if (method !== undefined && !this.policy.countsHead && method.toUpperCase() === "HEAD") return NO_CHARGE;
     // Nearly every request.
     if (weight === undefined && costs === undefined && this.costLogs.length === 0) return ONE_UNIT;
-    const { requests = weight, ...others } = costs ?? {};
-    if (weight !== undefined && requests !== weight)
+    const { requests = weight, ...others } = checkedCosts(costs);
+    if (weight !== undefined && !Object.is(requests, weight))
       throw new RangeError(`weight ${weight} and costs.requests ${requests} differ: pass one of them`);
     const charge = chargeOf(requests ?? 1, this.#costsOf(others));
     this.checkCharge(charge);

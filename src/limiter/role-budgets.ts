@@ -133,7 +133,8 @@ export class RoleBudgets implements Iterable<RoleBudget> {
 
   #ofRole(role: Role): KnownBudgets {
     const roleBudgets = this.#byRole[role];
-    if (roleBudgets === undefined) throw new RangeError(unknownRoleMessage(role));
+    // Not `undefined`: every object has a member "toString".
+    if (!(roleBudgets instanceof KnownBudgets)) throw new RangeError(unknownRoleMessage(role));
     return roleBudgets;
   }
 

@@ -31,6 +31,8 @@ export class SchedulerNode {
   readonly below = new Set<SchedulerNode>();
   /** Requests that wait at or below this node. */
   waiting = 0;
+  /** Those of them that have a bound. */
+  bounded = 0;
   /** Turns that this node skips, because the weight of its last request was more than 1. */
   skippedTurns = 0;
   /** It had the turn when the store was asked, and gets it again after the reply. */

@@ -6,6 +6,7 @@ import { Gate } from "../gate/gate.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
+import { WaitQueue } from "./wait-queue.ts";
 
 /** Holds each grant for 100 ms and returns the most that were held at once. */
 async function crowd({ limiter, time }: ReturnType<typeof limiterOf>, calls: number) {
@@ -252,4 +253,33 @@ test("under a host's total roles take turns, and a heavy request skips turns for
   await time.advance(60_000);
   await Promise.all(all);
   assert.equal(order.join(""), "-AmmmAmmmAmmm");
+});
+
+test("turns that two roles skip for weights of a billion units take no time", async () => {
+  const { limiter, time, log, start } = limiterOf(totalLimits({ rates: "1000000000/s" }, { rates: "none" }));
+  const heavy = { weight: 1_000_000_000, maxWaitMs: 60_000 };
+  for (let round = 0; round < 3; round += 1) {
+    start({ ...heavy, role: "metadata" });
+    start({ ...heavy, role: "artifact" });
+  }
+  await time.advance(2000);
+  assert.deepEqual(log, [0, 1000, 2000]);
+  // Three wait: the last of them starts at 5 s, and a new one after it.
+  assert.equal(limiter.check({ host, weight: heavy.weight })?.retryAfterMs, 4000);
+});
+
+test("requests without a bound are not visited again for each one that arrives or leaves", async t => {
+  const { limiter, time, start } = limiterOf(totalLimits({ rates: "1/s" }));
+  const visits = t.mock.method(WaitQueue.prototype, "all").mock;
+  const aborts = Array.from({ length: 50 }, () => new AbortController());
+  for (const [index, { signal }] of aborts.entries()) {
+    start({ role: index % 2 === 0 ? "metadata" : "artifact", maxWaitMs: Number.POSITIVE_INFINITY, signal });
+    await time.advance(0);
+  }
+  for (const abort of aborts.slice(25)) {
+    abort.abort();
+    await time.advance(0);
+  }
+  assert.equal(visits.callCount(), 0);
+  assert.equal(limiter.check({ host })?.retryAfterMs, 25_000);
 });

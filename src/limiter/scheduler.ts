@@ -1,6 +1,7 @@
 import type { Constraint } from "../errors.ts";
 import type { Time } from "../time/time.ts";
 import { type Budget, budgetsAbove, NEEDS_SLOT } from "./budget.ts";
+import { skipRounds } from "./child-turns.ts";
 import { RoleBudget } from "./role-budget.ts";
 import { keyAbove, SchedulerNode, topOf } from "./scheduler-node.ts";
 import { StartEstimates } from "./start-estimates.ts";
@@ -71,7 +72,7 @@ export class Scheduler {
     const node = this.#nodeOf(waiter.roleBudget);
     waiter.joined(node, nowUs);
     node.queue?.join(waiter);
-    this.#count(node, 1);
+    this.#count(node, waiter, 1);
     if (node.queue?.length === 1) this.#enqueue(node);
     // The requests before it wait for an answer that may come after its bound.
     if (node.parkedFor === "slot" && waiter.ownBoundUs <= waiter.roleBudget.aloneUntilUs) this.#unpark(node);
@@ -86,7 +87,7 @@ export class Scheduler {
     this.estimates.changed(waiter.roleBudget);
     waiter.leftQueue(this.#time.monotonicUs());
     node.queue.leave(waiter);
-    this.#count(node, -1);
+    this.#count(node, waiter, -1);
     if (!wasFirst) return;
     // A node that another request has parked keeps its place: it is not ready.
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above)
@@ -113,6 +114,7 @@ export class Scheduler {
     this.#root.children.clear();
     this.#root.below.clear();
     this.#root.waiting = 0;
+    this.#root.bounded = 0;
     this.#root.unpark(nowUs);
     return waiters;
   }
@@ -171,7 +173,7 @@ export class Scheduler {
     if (estimatedUs !== undefined) this.estimates.delayed(roleBudget, nowUs - estimatedUs);
     waiter.leftQueue(nowUs);
     node.queue?.serve();
-    this.#count(node, -1);
+    this.#count(node, waiter, -1);
     if (this.#hasOvertaken(node)) this.estimates.changed(roleBudget);
     // With a shared store, a turn lasts as long as the units that were leased in it.
     if (node.isReady && waiter.units > 0 && roleBudget.holdsUnits(waiter.units + 1)) return;
@@ -225,10 +227,13 @@ export class Scheduler {
 
   #search(node: SchedulerNode, nowUs: number): SearchOutcome {
     if (node.queue !== undefined) return this.#searchQueue(node, node.queue, nowUs);
+    let skipped = 0;
     for (const child of node.children) {
       if (child.skippedTurns > 0 && node.children.size > 1) {
         child.skippedTurns -= 1;
         node.children.moveToEnd(child);
+        skipped += 1;
+        if (skipped % node.children.size === 0) skipRounds(node.children);
         continue;
       }
       const outcome = this.#search(child, nowUs);
@@ -335,10 +340,11 @@ export class Scheduler {
   }
 
   /** Counts a request in or out, and removes nodes without waiting requests. */
-  #count(node: SchedulerNode, change: 1 | -1): void {
+  #count(node: SchedulerNode, { isBounded }: Waiter, change: 1 | -1): void {
     if (node.budget instanceof RoleBudget) node.budget.waiting += change;
     for (let at: SchedulerNode | undefined = node; at !== undefined; at = at.above) {
       at.waiting += change;
+      if (isBounded) at.bounded += change;
       if (at.waiting > 0 || at === this.#root) continue;
       at.timer?.cancel();
       at.above?.children.delete(at);

@@ -40,6 +40,8 @@ export class StartEstimates {
   /** When a new request of this role budget would start, behind the queues (law L4). */
   startOf(roleBudget: RoleBudget, charge: Charge, nowUs: number): EstimatedStart {
     const top = topOf(this.#nodes, roleBudget);
+    if (top !== undefined && this.#isOnlyQueue(top, roleBudget))
+      top.estimate = estimateAt(top, nowUs) ?? new QueueEstimate(top, nowUs);
     const known = top && estimateAt(top, nowUs)?.peek(roleBudget, charge, nowUs);
     return known ?? this.#startAmong(roleBudget, nowUs, estimate => estimate.startOf(roleBudget, charge));
   }
@@ -51,7 +53,7 @@ export class StartEstimates {
   earliestStartUs(roleBudget: RoleBudget, charge: Charge, nowUs: number): number {
     const leastUs = roleBudget.freeUs(charge, nowUs);
     const top = topOf(this.#nodes, roleBudget);
-    if (top === undefined || top.waiting !== this.#nodes.get(roleBudget)?.waiting) return leastUs;
+    if (top === undefined || !this.#isOnlyQueue(top, roleBudget)) return leastUs;
     top.estimate = estimateAt(top, nowUs) ?? new QueueEstimate(top, nowUs);
     return Math.max(leastUs, top.estimate.peek(roleBudget, charge, nowUs)?.startUs ?? 0);
   }
@@ -93,6 +95,11 @@ export class StartEstimates {
     }
   }
 
+  /** Whether no other queue has requests below the node. */
+  #isOnlyQueue({ waiting }: SchedulerNode, roleBudget: RoleBudget): boolean {
+    return waiting === this.#nodes.get(roleBudget)?.waiting;
+  }
+
   get hasSuspects(): boolean {
     return this.#suspects.size > 0;
   }
@@ -104,6 +111,13 @@ export class StartEstimates {
   takeLate(nowUs: number): readonly LateWaiter[] {
     const late: LateWaiter[] = [];
     for (const top of this.#suspects) {
+      if (top.bounded === 0 && top.estimate === undefined) {
+        // None can be late, so none is estimated: that would visit each request again for each that arrives.
+        top.slackUs = Number.POSITIVE_INFINITY;
+        top.hasDue = false;
+        this.#judgeAgain(top, false);
+        continue;
+      }
       let estimate = top.estimate ?? new QueueEstimate(top, nowUs);
       let found = estimate.takeLate();
       // Not `push(...found)`: more than about 100,000 arguments overflow the stack.
@@ -184,7 +198,7 @@ export class StartEstimates {
     const top = topOf(this.#nodes, roleBudget);
     if (top === undefined) return;
     // A request that joins the only queue delays no other one.
-    top.estimate = top.waiting === this.#nodes.get(roleBudget)?.waiting ? estimateAt(top, nowUs) : undefined;
+    top.estimate = this.#isOnlyQueue(top, roleBudget) ? estimateAt(top, nowUs) : undefined;
     top.estimate?.append(waiter, nowUs);
     this.#suspects.add(top);
   }

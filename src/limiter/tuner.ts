@@ -3,7 +3,7 @@ import type { Time } from "../time/time.ts";
 import type { ServerFeedback } from "./grant.ts";
 import { type LearnedChange, LearnedLimits } from "./learned-limits.ts";
 import type { LimiterEmitter } from "./limiter-emitter.ts";
-import { Pace, type PaceChange } from "./pace.ts";
+import { type KeyUse, Pace, type PaceChange } from "./pace.ts";
 import type { Queues } from "./queues.ts";
 import type { RoleBudget } from "./role-budget.ts";
 import type { RoleBudgets } from "./role-budgets.ts";
@@ -23,13 +23,23 @@ export class Tuner {
   readonly #emitter: LimiterEmitter;
   readonly #queues: Queues;
   readonly #wake: () => void;
+  readonly #processes: () => number;
 
-  constructor(roleBudgets: RoleBudgets, time: Time, emitter: LimiterEmitter, queues: Queues, wake: () => void) {
+  /** `processes`: the number of processes that share the limits, this one included. */
+  constructor(
+    roleBudgets: RoleBudgets,
+    time: Time,
+    emitter: LimiterEmitter,
+    queues: Queues,
+    wake: () => void,
+    processes: () => number,
+  ) {
     this.#roleBudgets = roleBudgets;
     this.#time = time;
     this.#emitter = emitter;
     this.#queues = queues;
     this.#wake = wake;
+    this.#processes = processes;
   }
 
   recordResponse(roleBudget: RoleBudget, feedback: ServerFeedback): void {
@@ -56,14 +66,25 @@ export class Tuner {
     const isExplained = isThrottled && (isOutage || hasJustTightened(roleBudget, nowUs));
     // The throttled request is still counted as in flight: 1 means that it was the only one.
     const isSingle = roleBudget.isTried && roleBudget.inFlight <= 1;
-    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, { isExplained, isSingle }));
+    const context = { isExplained, isSingle };
+    this.#applyPace(roleBudget, roleBudget.pace.record(isThrottled, nowUs, this.#useOf(roleBudget), context));
   }
 
   /** Evaluates the counting windows that have ended. */
   tick(): void {
     const nowUs = this.#time.monotonicUs();
-    for (const roleBudget of this.#roleBudgets)
-      if (roleBudget.pace !== undefined) this.#applyPace(roleBudget, roleBudget.pace.tick(nowUs));
+    for (const roleBudget of this.#roleBudgets) {
+      const { pace } = roleBudget;
+      if (pace !== undefined) this.#applyPace(roleBudget, pace.tick(nowUs, this.#useOf(roleBudget)));
+    }
+  }
+
+  /** The share of a process in divided limits is not divided again. */
+  #useOf({ log, policy }: RoleBudget): KeyUse {
+    return {
+      sentUnits: log.written + log.pending,
+      processes: policy.undivided === undefined ? this.#processes() : 1,
+    };
   }
 
   /** Sends nothing of this key for `ms` from now. Of two holds the later end counts. */

@@ -93,6 +93,11 @@ export class Waiter {
     return this.#isOver;
   }
 
+  /** False if it waits as long as it takes: then it is never late. */
+  get isBounded(): boolean {
+    return this.boundMs < Number.POSITIVE_INFINITY;
+  }
+
   /** Whether the call has a bound of its own, not that of the policy. */
   get hasOwnBound(): boolean {
     return this.call.maxWaitMs !== undefined;

@@ -1,6 +1,7 @@
 /** The rules of `policy check`, by name, so that a CI job can tell them apart. */
 export type FindingRule =
   | "bound-below-spacing"
+  | "cost-above-limit"
   | "counted-apart"
   | "dead-override"
   | "duplicate-service"

@@ -25,6 +25,11 @@ test("limits that probably do not do what their author wants give warnings", asy
   ]);
   assert.deepEqual(await warned({ rates: "10/s+5000/h", max_concurrent: 100 }), []);
   assert.deepEqual(await warned({ rates: "none", max_concurrent: 1 }), []);
+  const costs = { costs: { credits: ["5/s", "9/min"], pages: "20/s" }, call_costs: { credits: 7, pages: 20 } };
+  assert.deepEqual(await warned({ rates: "none", ...costs }), [
+    "call_costs.credits 7 is more than credits 5/SECOND allows: each call that does not name its costs fails; lower call_costs.credits or raise the limit",
+  ]);
+  assert.deepEqual(await warned({ rates: "none", mode: "shadow", ...costs }), []);
   assert.deepEqual(await warned({ rates: "1/2MINUTE", max_delay_ms: 200 }), [
     "max_delay_ms 200 is less than the 120000 ms between calls at 1/2MINUTE: when the window is full, calls are refused instead of queued; raise max_delay_ms",
   ]);

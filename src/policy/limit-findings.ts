@@ -70,6 +70,7 @@ function roleFindings(
         );
     }
   }
+  warnings.push(...impossibleCosts(name, roleBudget, budgets));
   const cap = Math.min(...budgets.map(budget => budget.maxConcurrent));
   const ratePerSecond = Math.min(
     ...budgets.flatMap(budget => budget.rates.map(({ limit, windowUs }) => (limit * 1e6) / windowUs)),
@@ -84,6 +85,24 @@ function roleFindings(
     );
   }
   return warnings;
+}
+
+/** Costs of a call that does not name its own, and that no window can grant. In shadow mode such a call is sent. */
+function impossibleCosts(
+  name: string,
+  { callCosts, isShadow }: RoleBudgetPolicy,
+  budgets: readonly BudgetPolicy[],
+): readonly PolicyFinding[] {
+  if (isShadow) return [];
+  return budgets.flatMap(({ costs }) =>
+    costs.flatMap(({ unit, rates, labels }) => {
+      const cost = callCosts[unit] ?? 1;
+      const exceeded = rates.findIndex(({ limit }) => cost > limit);
+      if (exceeded < 0) return [];
+      const text = `${name}: call_costs.${unit} ${cost} is more than ${labels[exceeded]} allows: each call that does not name its costs fails; lower call_costs.${unit} or raise the limit`;
+      return [warning("cost-above-limit", text)];
+    }),
+  );
 }
 
 /**

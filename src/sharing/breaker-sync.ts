@@ -40,8 +40,10 @@ const PENDING_US = 500_000;
 const REFUSED_US = 50_000;
 /** How often records are re-read while requests wait for a circuit or cooldown, which another process may end early. */
 const POLL_MS = 500;
-/** A store that is away is not asked again for this long. */
+/** A store that is away is not asked again for this long, ... */
 const RETRY_US = 1_000_000;
+/** ... or for this many times as long as the last attempt took: requests wait for each attempt. */
+const RETRY_PER_ATTEMPT = 4;
 
 /** The parts of a call that decide which records it needs. */
 type RecordedCall = Pick<EntryRequest, "host" | "path" | "partition" | "resolver" | "service">;
@@ -232,6 +234,11 @@ export class BreakerSync implements ProbePermissions {
     await this.#records.flush();
   }
 
+  /** The store has answered in another part of the program. */
+  reached(): void {
+    this.#retryUs = 0;
+  }
+
   get #isInRetryPause(): boolean {
     return this.#isAway && this.#time.monotonicUs() < this.#retryUs;
   }
@@ -334,12 +341,13 @@ export class BreakerSync implements ProbePermissions {
 
   /** Never rejects: a failure of the store becomes a change, and the result is false. */
   async #reach(access: Promise<void>): Promise<boolean> {
+    const startedUs = this.#time.monotonicUs();
     try {
       await access;
       this.#reached();
       return true;
     } catch (error) {
-      this.#failed(error as StoreError);
+      this.#failed(error as StoreError, this.#time.monotonicUs() - startedUs);
       return false;
     }
   }
@@ -349,8 +357,8 @@ export class BreakerSync implements ProbePermissions {
     return `${this.#store.processId} `;
   }
 
-  #failed(error: StoreError): void {
-    this.#retryUs = this.#time.monotonicUs() + RETRY_US;
+  #failed(error: StoreError, tookUs: number): void {
+    this.#retryUs = this.#time.monotonicUs() + Math.max(RETRY_US, RETRY_PER_ATTEMPT * tookUs);
     if (this.#isAway) return;
     this.#isAway = true;
     this.#report({ kind: "store", shares: "breakers", away: { processes: 1, error } });

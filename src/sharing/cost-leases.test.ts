@@ -101,6 +101,20 @@ test("a debt is taken from the store, so that the other processes wait for it", 
   assert.equal(sent.length, 2);
 });
 
+test("a debt far above the limits delays the other processes for the windows that it fills, and no longer", async () => {
+  const { time, call } = processesOf(2, "10/s", "30/10s");
+  const first = call(0, 2);
+  await time.advance(10);
+  (await first).settle({ credits: 1_700_000_000 });
+  (await first).release();
+  await time.advance(500);
+  await Promise.all([assert.rejects(call(1, 10, 400), RateLimitExceeded), time.advance(500)]);
+  await time.advance(25_000);
+  const other = call(1, 10, 100);
+  await time.advance(100);
+  (await other).release();
+});
+
 test("a request that is given back, or a process that ends, leaves its costs to the others", async () => {
   const { time, gates, sent, call } = processesOf(2, "10/HOUR");
   const entered = gates[0]?.enter({ host: HOST, role: "metadata", costs: { credits: 10 }, maxWaitMs: 1000 });
@@ -234,7 +248,7 @@ test("a debt is paid when its own window has capacity, whatever other debts wait
   grant.settle({ credits: 25, pages: 25 });
   await time.advance(61_000);
   const refused = Promise.resolve(
-    second?.enter({ host: HOST, role: "metadata", costs: { credits: 0, pages: 1 }, maxWaitMs: 0 }),
+    second?.enter({ host: HOST, role: "metadata", costs: { credits: 0, pages: 6 }, maxWaitMs: 0 }),
   );
   await Promise.all([assert.rejects(refused, RateLimitExceeded), time.advance(100)]);
 });

@@ -176,9 +176,11 @@ export class CostLeases {
     });
   }
 
+  /** What is above the largest limit fills no further window, so it need not be paid. */
   #owe(owing: LeasedCost, amount: number): void {
     const debt = this.#debts.get(owing.cost) ?? { ...owing, amount: 0 };
-    debt.amount += amount;
+    const limits = claimsOf(owing).flatMap(({ windows }) => windows.map(({ limit }) => limit));
+    debt.amount = Math.min(debt.amount + amount, Math.max(...limits));
     this.#debts.set(owing.cost, debt);
     this.#scheduleExchange();
   }

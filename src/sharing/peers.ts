@@ -98,6 +98,7 @@ export class Peers {
     if (unitChanges.some(change => change.kind === "store" && change.away === undefined)) {
       this.#costLeases?.resume();
       this.#slotLeases?.resume();
+      if (!this.#hasOwnBreakerStore) this.#breakerSync?.reached();
     }
     return [...unitChanges, ...changes.filter(change => !isOfLimits(change))];
   }

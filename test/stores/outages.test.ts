@@ -77,21 +77,25 @@ function assertReportedOnce({ warnings }: Outcome): void {
   assert.equal(warnings.length, 8, warnings.join("\n"));
 }
 
-async function assertDeletedFile(t: TestContext, mode: AwayPolicy["mode"]): Promise<void> {
-  const file = join(folder, `${mode}.db`);
+async function assertDeleted(t: TestContext, mode: AwayPolicy["mode"], suffixes: readonly string[]): Promise<void> {
+  const file = join(folder, `${mode}${suffixes.length}.db`);
   const { stampsUs } = await sendDuring(
     t,
     mode,
     () => SqliteStore.open(file, { time: systemTime }),
     async () => {
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+      for (const suffix of suffixes) rmSync(file + suffix, { force: true });
     },
   );
   assertWithin(stampsUs, LIMIT, 1_000_000);
 }
 
-test("sqlite: with share, a deleted file does not let more than the limit through", t => assertDeletedFile(t, "share"));
-test("sqlite: with wait, a deleted file does not let more than the limit through", t => assertDeletedFile(t, "wait"));
+test("sqlite: with share, a deleted file does not let more than the limit through", t =>
+  assertDeleted(t, "share", ["", "-wal", "-shm"]));
+test("sqlite: with wait, a deleted file does not let more than the limit through", t =>
+  assertDeleted(t, "wait", ["", "-wal", "-shm"]));
+test("sqlite: with share, a deleted log does not let more than the limit through", t =>
+  assertDeleted(t, "share", ["-wal", "-shm"]));
 
 async function assertEmptyRestart(t: TestContext, mode: AwayPolicy["mode"]): Promise<void> {
   const server = await RedisServer.start();

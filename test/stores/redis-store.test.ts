@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
@@ -330,6 +332,21 @@ describe("redis", { skip: whyNoRedis() }, () => {
     }
     assert.deepEqual((await store.list("test ")).length, 2);
     assert.equal(own.cli("KEYS", "*:damaged").trim().split("\n").length, 4);
+  });
+
+  test("a server whose replies cannot be parsed fails each call at once, and its connection is closed", async t => {
+    const closed: Promise<unknown>[] = [];
+    const other = createServer(socket => {
+      closed.push(once(socket, "close"));
+      socket.on("data", () => socket.write("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    }).listen(0, "127.0.0.1");
+    t.after(() => other.close());
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const store = await RedisStore.open(`redis://127.0.0.1:${port}`, { timeoutMs: 60_000 });
+    t.after(() => store.close());
+    await assert.rejects(store.read("a"), /^StoreError: redis at 127\.0\.0\.1:\d+: Unknown RESP type 72 "H"$/);
+    await Promise.all(closed);
   });
 
   test("a password is accepted, and appears in no message", async t => {

@@ -20,6 +20,15 @@ test("a call that takes exactly slow_call_ms is not slow", () => {
   for (let call = 0; call < 100; call += 1) assert.equal(window.add(call, 1000, policy), false);
 });
 
+test("exactly the share of slow calls is too many, for every share in whole percent", () => {
+  for (let percent = 1; percent <= 100; percent += 1) {
+    const window = new SlowCallWindow();
+    const exact = { ...policy, share: percent / 100, minCalls: 100 };
+    const decisions = Array.from({ length: 100 }, (_, call) => window.add(0, call < percent ? 2000 : 1, exact));
+    assert.equal(decisions.at(-1), true, `${percent} of 100`);
+  }
+});
+
 test("calls before the window do not count", () => {
   const window = new SlowCallWindow();
   for (let call = 0; call < 3; call += 1) window.add(0, 5000, policy);

@@ -35,7 +35,8 @@ export class SlowCallWindow {
     if (tookUs > slowUs) last.slow += 1;
     const calls = this.#parts.reduce((sum, part) => sum + part.calls, 0);
     const slow = this.#parts.reduce((sum, part) => sum + part.slow, 0);
-    if (calls < minCalls || slow < share * calls) return false;
+    // A quotient and not a product: 0.07 * 100 is more than 7.
+    if (calls < minCalls || slow / calls < share) return false;
     this.clear();
     return true;
   }

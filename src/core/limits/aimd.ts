@@ -22,8 +22,8 @@ export interface AimdPolicy {
 export interface AimdWindow {
   readonly calls: number;
   readonly throttled: number;
-  /** Calls that the rates of the key allowed in that time. */
-  readonly allowance: number;
+  /** Share that the key used of what its limits allowed in that time: of the limit that it used most. */
+  readonly used: number;
 }
 
 /** With fewer calls the share of throttled responses is not meaningful. */
@@ -41,8 +41,8 @@ export function nextMultiplier(policy: AimdPolicy, multiplier: number, seen: Aim
   if (seen.calls >= MIN_CALLS && seen.throttled / seen.calls >= policy.highRatio) {
     return Math.max(policy.minMultiplier, toThousandths(multiplier * (1 - policy.decrease)));
   }
-  // A key that used less than half of its allowance does not show that the server accepts more.
-  const mayIncrease = seen.throttled === 0 && seen.calls > 0 && seen.calls >= seen.allowance / 2;
+  // A key that used less than half of its limits does not show that the server accepts more.
+  const mayIncrease = seen.throttled === 0 && seen.calls > 0 && seen.used >= 0.5;
   return mayIncrease ? Math.min(policy.maxMultiplier, toThousandths(multiplier + policy.increase)) : multiplier;
 }
 

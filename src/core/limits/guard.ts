@@ -33,3 +33,15 @@ export function evenSpacingUs(rates: readonly Rate[]): number {
   });
   return Math.ceil(windowUs / Math.max(1, limit - 2));
 }
+
+/**
+ * The distance before and after a send that uses several units: such a server counts them all at once, as if the limit
+ * were so many times smaller.
+ * @param spacingUs the distance between sends of one unit
+ * @param limit of the window that the spacing follows from
+ */
+export function heavySpacingUs(spacingUs: number, limit: number, units: number): number {
+  if (units <= 1 || spacingUs === 0) return spacingUs;
+  // In whole milliseconds, as timers have them.
+  return Math.ceil((spacingUs * Math.max(1, limit - 2)) / Math.max(1, limit / units - 2) / 1000) * 1000;
+}

@@ -232,7 +232,7 @@ for (const bad of [
   "999999999999999",
   "9".repeat(40),
   "1e3",
-  "5, 5",
+  "x, y",
   "NaN",
   "(1 2)",
   "?1",
@@ -250,6 +250,37 @@ for (const bad of [
     ]);
   });
 }
+
+test("fields that were sent several times are several limits, by position, and equal ones are one", () => {
+  // As Crossref has sent them.
+  assert.deepEqual(announced({ "x-rate-limit-limit": "50, 50", "x-rate-limit-interval": "1s, 1s" }), [
+    { source: "x-rate-limit", limit: 50, windowUs: 1e6 },
+  ]);
+  assert.deepEqual(
+    announced({ "x-ratelimit-limit": "60, 1000", "x-ratelimit-remaining": "3, 0", "x-ratelimit-reset": "1, 90" }),
+    [
+      { source: "x-ratelimit", limit: 60, remaining: 3, resetMs: 1000 },
+      { source: "x-ratelimit", limit: 1000, remaining: 0, resetMs: 90_000 },
+    ],
+  );
+  assert.deepEqual(
+    announced({ "ratelimit-limit": "9, 9", "ratelimit-remaining": "4, 0", "ratelimit-reset": "5, 60" }),
+    [
+      { source: "ratelimit-triple", limit: 9, remaining: 4, resetMs: 5000 },
+      { source: "ratelimit-triple", remaining: 0, resetMs: 60_000 },
+    ],
+  );
+  // A single value belongs to each limit, and a value that is not a number to none.
+  assert.deepEqual(announced({ "x-ratelimit-remaining": "x, 0", "x-ratelimit-reset": "30" }), [
+    { source: "x-ratelimit", remaining: 0, resetMs: 30_000 },
+  ]);
+});
+
+test("however often a field was sent, at most 32 limits are read", () => {
+  const many = Array.from({ length: 500 }, (_, index) => index + 1).join();
+  assert.equal(announced({ "x-ratelimit-limit": many }).length, 32);
+  assert.equal(announced({ "x-rate-limit-limit": "7", "x-rate-limit-interval": many }).length, 32);
+});
 
 test("a limit or a concurrency of zero is ignored, a remaining of minus zero is zero", () => {
   assert.deepEqual(announced({ "x-rate-limit-limit": "0", "x-concurrency-limit": "0" }), []);

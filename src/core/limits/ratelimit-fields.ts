@@ -1,12 +1,4 @@
-import {
-  type BareItem,
-  type Item,
-  isInnerList,
-  parseDictionary,
-  parseItem,
-  parseList,
-  Token,
-} from "structured-headers";
+import { type BareItem, type Item, isInnerList, parseDictionary, parseList, Token } from "structured-headers";
 import { parseHttpDate } from "../text/http-date.ts";
 
 /**
@@ -34,6 +26,8 @@ export interface AnnouncedLimit {
 }
 
 type LimitFields = { readonly [Key in keyof Omit<AnnouncedLimit, "source">]: AnnouncedLimit[Key] | undefined };
+/** The fields of several limits: each has one value for each limit, or one for all. */
+type LimitColumns = { readonly [Key in keyof LimitFields]?: readonly LimitFields[Key][] };
 type HeaderLookup = (name: string) => string | undefined;
 
 const FIELD_CHARS_MAX = 4096;
@@ -55,29 +49,31 @@ export function announcedLimits(header: HeaderLookup, wallMs: number): readonly 
     return text !== undefined && text.length <= FIELD_CHARS_MAX ? text.trim() : undefined;
   };
   const nowMs = () => parseHttpDate(field("date") ?? "", wallMs) ?? wallMs;
-  const prefixed = (prefix: string, misspelt?: string): LimitFields => ({
-    remaining: count(item(field(`${prefix}remaining`) ?? (misspelt && field(misspelt)))),
-    resetMs: resetMs(item(field(`${prefix}reset`)), nowMs),
+  const prefixed = (prefix: string, misspelt?: string): LimitColumns => ({
+    remaining: numbers(field(`${prefix}remaining`) ?? (misspelt && field(misspelt))).map(count),
+    resetMs: numbers(field(`${prefix}reset`)).map(value => resetMs(value, nowMs)),
   });
 
   const policies = items(field("ratelimit-policy"));
   const [triple, ...triplePolicies] = countedQuotas(items(field("ratelimit-limit")));
   // The two older forms use the same policy field; a server sends only one of the two forms.
   const [ofDictionary, ofTriple] = triple ? [[], countedQuotas(policies)] : [countedQuotas(policies), []];
+  const [state, ...otherStates] = layers(prefixed("ratelimit-"));
   return [
     ...namedQuotas(policies, items(field("ratelimit"))),
     ...joined("ratelimit-dictionary", dictionaryState(field("ratelimit")), ofDictionary),
-    ...joined("ratelimit-triple", { ...triple, ...prefixed("ratelimit-") }, [...triplePolicies, ...ofTriple]),
-    ...announcement("x-ratelimit", {
-      limit: positive(item(field("x-ratelimit-limit"))),
+    ...joined("ratelimit-triple", { ...state, ...triple }, [...triplePolicies, ...ofTriple]),
+    ...otherStates.flatMap(other => announcement("ratelimit-triple", other)),
+    ...layers({
+      limit: numbers(field("x-ratelimit-limit")).map(positive),
       ...prefixed("x-ratelimit-", "x-ratelimitremaining"), // CORE leaves out the hyphen.
-    }),
-    ...announcement("x-rate-limit", {
-      limit: positive(item(field("x-rate-limit-limit"))),
-      windowUs: intervalUs(field("x-rate-limit-interval")),
-      concurrency: positive(item(field("x-concurrency-limit"))),
+    }).flatMap(layer => announcement("x-ratelimit", layer)),
+    ...layers({
+      limit: numbers(field("x-rate-limit-limit")).map(positive),
+      windowUs: intervalsUs(field("x-rate-limit-interval")),
+      concurrency: numbers(field("x-concurrency-limit")).map(positive),
       ...prefixed("x-rate-limit-"),
-    }),
+    }).flatMap(layer => announcement("x-rate-limit", layer)),
   ];
 }
 
@@ -181,9 +177,11 @@ function resetMs(value: unknown, nowMs: () => number): number | undefined {
 }
 
 /** Crossref sends `1s`. */
-function intervalUs(text: string | undefined): number | undefined {
-  const [, digits, unit] = /^(\d{1,9}) ?([smh])?$/.exec(text ?? "") ?? [];
-  return windowUs(Number(digits) * (unit === "h" ? 3600 : unit === "m" ? 60 : 1));
+function intervalsUs(text: string | undefined): readonly (number | undefined)[] {
+  return (text ?? "").split(",", POLICIES_MAX).map(interval => {
+    const [, digits, unit] = /^(\d{1,9}) ?([smh])?$/.exec(interval.trim()) ?? [];
+    return windowUs(Number(digits) * (unit === "h" ? 3600 : unit === "m" ? 60 : 1));
+  });
 }
 
 /** `abs`, because `-0` is a valid number in a structured field. */
@@ -195,8 +193,33 @@ function textOf(value: BareItem | undefined): string | undefined {
   return value instanceof Token ? value.toString() : typeof value === "string" ? value : undefined;
 }
 
-function item(text: string | undefined): BareItem | undefined {
-  return text ? attempt(() => parseItem(text)[0]) : undefined;
+/** The numbers of a field; undefined for a member that is not a number. */
+function numbers(text: string | undefined): readonly (number | undefined)[] {
+  const members = text ? attempt(() => parseList(text)) : undefined;
+  return members?.slice(0, POLICIES_MAX).map(([value]) => (typeof value === "number" ? value : undefined)) ?? [];
+}
+
+/**
+ * The limits of a family whose fields were sent several times: by a service and its gateway, or twice by the same one.
+ * Values at the same position belong to the same limit. Crossref has sent `x-rate-limit-limit: 50, 50` with
+ * `x-rate-limit-interval: 1s, 1s`.
+ */
+function layers(columns: LimitColumns): readonly LimitFields[] {
+  const { limit = [], windowUs = [], remaining = [], resetMs = [], concurrency = [] } = columns;
+  const rows = Math.max(limit.length, windowUs.length, remaining.length, resetMs.length, concurrency.length);
+  const at = <Value>(column: readonly Value[], row: number) => (column.length === 1 ? column[0] : column[row]);
+  const found = new Map<string, LimitFields>();
+  for (let row = 0; row < rows; row += 1) {
+    const layer = {
+      limit: at(limit, row),
+      windowUs: at(windowUs, row),
+      remaining: at(remaining, row),
+      resetMs: at(resetMs, row),
+      concurrency: at(concurrency, row),
+    };
+    found.set(Object.values(layer).join(), layer);
+  }
+  return [...found.values()];
 }
 
 function items(text: string | undefined): readonly Item[] {

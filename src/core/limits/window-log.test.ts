@@ -288,6 +288,20 @@ test("a debt larger than the window delays the next request by one window", () =
   assert.ok(log.earliestUs(windows, 0, 100, S + 5) <= S + 5);
 });
 
+test("a log with more units than a number can count goes on, and admits nothing early", () => {
+  const windows = [makeWindow(3, S), makeWindow(1000, 60 * S)];
+  const log = new WindowLog();
+  for (let minute = 0; minute < 20; minute += 1) {
+    const nowUs = minute * 60 * S;
+    assert.equal(log.earliestUs(windows, 0, 1, nowUs) <= nowUs, true, `minute ${minute}`);
+    log.write(windows, 1e15, nowUs);
+    assert.equal(log.earliestUs(windows, 0, 1, nowUs), nowUs + 60 * S);
+  }
+  assert.equal(burst(log, windows, 20 * 60 * S, 10), 3);
+  assert.equal(burst(log, windows, 20 * 60 * S + S / 2), 0);
+  assert.equal(burst(log, windows, 20 * 60 * S + S, 10), 3);
+});
+
 test("merging keeps every unit, also those that only a later window with a higher limit counts", () => {
   const daily = [makeWindow(5_000_000, 86_400 * S)];
   const log = new WindowLog();

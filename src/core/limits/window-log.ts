@@ -31,6 +31,8 @@ export interface WindowLogState {
 }
 
 const MAX_STAMPS = 200;
+/** Larger numbers of units are not exact any more, and no window counts so many. */
+const MAX_NUMBER = 2 ** 52;
 const INITIAL_CAPACITY = 8;
 
 export function makeWindow(limit: number, spanUs: number): Window {
@@ -45,6 +47,8 @@ export class WindowLog {
   pending = 0;
   /** When the newest unit was written. Not valid while `written` is 0. */
   lastUs = 0;
+  /** Units of the newest send, which may not be written yet. */
+  lastUnits = 1;
   /** One ring buffer of stamps for each window. Absent while all units were written at `lastUs`, to save memory. */
   #rings: Float64Array[] | undefined;
 
@@ -54,6 +58,8 @@ export class WindowLog {
     log.pending = pending;
     log.lastUs = lastUs;
     log.#rings = rings?.map(ring => ring.slice());
+    // Without rings there was one send, or a burst.
+    if (rings === undefined) log.lastUnits = written;
     return log;
   }
 
@@ -70,6 +76,7 @@ export class WindowLog {
     const chunks = sources.flatMap(({ log, windows: from }) => log.#newestChunks(from, maxLimit, step));
     const merged = new WindowLog();
     for (const { units, atUs } of chunks.sort((a, b) => a.atUs - b.atUs)) merged.write(windows, units, atUs);
+    merged.lastUnits = Math.max(1, ...sources.map(({ log }) => log.lastUnits));
     return merged;
   }
 
@@ -144,6 +151,7 @@ export class WindowLog {
 
   reserve(units: number): void {
     this.pending += units;
+    this.lastUnits = units;
   }
 
   giveBack(units: number): void {
@@ -161,10 +169,12 @@ export class WindowLog {
    */
   write(windows: readonly Window[], units: number, atUs: number): void {
     const nowUs = this.written > 0 && this.lastUs > atUs ? this.lastUs : atUs;
+    if (this.written + units > MAX_NUMBER) this.#renumber(units);
     if (this.written > 0 && this.#rings === undefined && nowUs !== this.lastUs) this.#createRings(windows);
     const first = this.written + 1;
     this.written += units;
     this.lastUs = nowUs;
+    this.lastUnits = units;
     if (this.#rings === undefined) return;
     for (let index = 0; index < windows.length; index += 1) {
       const { grain, capacity } = windows[index] as Window;
@@ -275,6 +285,15 @@ export class WindowLog {
   #spacedUs(spacingUs: number, nowUs: number): number {
     if (this.pending > 0) return nowUs + spacingUs;
     return this.written > 0 ? this.lastUs + spacingUs : 0;
+  }
+
+  /**
+   * Gives the last unit a smaller number. All units before it count as written with it, which delays the next requests by
+   * a window at most: that happens once in thousands of years, or after absurd costs.
+   */
+  #renumber(units: number): void {
+    this.#rings = undefined;
+    this.written = Math.min(this.written, MAX_NUMBER / 2, MAX_NUMBER - units);
   }
 
   /** Called when stamps differ for the first time: all units so far were written at `lastUs`. */

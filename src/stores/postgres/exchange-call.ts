@@ -2,6 +2,7 @@
 import { claimText } from "../../core/limits/budget-claim.ts";
 import { StoreError } from "../../errors.ts";
 import type { LeaseReply, LeaseRequest, Settlement, UseReport } from "../store.ts";
+import { storableKey } from "./postgres-literal.ts";
 
 /** In place of the units: the store has lost a budget that this process knows. */
 const LOST = -1;
@@ -33,15 +34,10 @@ export function callText({ settlements, requests, reports, dead }: ExchangeCall)
       ...[least, most, aheadMs * 1000, wantsUse],
       claims.map(claim => [position(claim.key), claimText(claim), claim.knownAgoUs ?? -1]),
     ]),
-    keys: Array.from(positions.keys(), storable),
+    keys: Array.from(positions.keys(), storableKey),
     dead,
   };
   return JSON.stringify(call);
-}
-
-/** PostgreSQL stores neither NUL characters nor lone surrogates. */
-function storable(key: string): string {
-  return key.replaceAll("\0", "").toWellFormed();
 }
 
 /**

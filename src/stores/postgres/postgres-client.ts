@@ -1,6 +1,7 @@
 import { messageOf, StoreError } from "../../errors.ts";
-import type { PgDriver, PgSingleClient, QueryResult, SqlParameter } from "./postgres-driver.ts";
+import type { Queryable, QueryResult, SqlParameter } from "./postgres-driver.ts";
 import { sqlStateOf } from "./postgres-errors.ts";
+import { PostgresSession, type PostgresSessionOptions } from "./postgres-session.ts";
 import { FOREIGN_TABLES } from "./postgres-tables.ts";
 
 /**
@@ -12,28 +13,55 @@ const PERMANENT_STATES: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"
 /** The schema was dropped while the connection was open: a new connection creates it again. */
 const DROPPED_STATES: ReadonlySet<string> = new Set(["42883", "42P01", "3F000"]);
 
+/** A statement that has failed. */
+interface Failure {
+  readonly error: unknown;
+  /** Statements that were queued until then fail too. */
+  readonly untilUs: number;
+}
+
 /**
- * One connection, which is opened when a statement needs it, and again after an error. It keeps the process alive only
- * while a statement runs.
+ * Runs statements one after the other on one connection, which is opened when a statement needs it, and again after an
+ * error. If the server does not answer, each statement would take `timeoutMs`. So a statement that fails takes those with
+ * it that have waited as long, and all that are queued if there is no connection.
  */
 export class PostgresClient {
-  readonly #driver: PgDriver;
-  readonly #prepare: (client: PgSingleClient) => Promise<void>;
-  #client: Promise<PgSingleClient> | undefined;
-  /** Settles when the last statement has ended: statements run one at a time, in the order of the calls. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #options: PostgresSessionOptions;
+  readonly #prepare: (session: Queryable) => Promise<void>;
+  #session: Promise<PostgresSession> | undefined;
+  /** Why the last connection could not be opened. */
+  #openingError: StoreError | undefined;
+  /** Settles when the last statement has ended. */
+  #last: Promise<Failure | undefined> = Promise.resolve(undefined);
 
   /** @param prepare called with each new connection. @default nothing to prepare */
-  constructor(driver: PgDriver, prepare: (client: PgSingleClient) => Promise<void> = async () => undefined) {
-    this.#driver = driver;
+  constructor(options: PostgresSessionOptions, prepare: (session: Queryable) => Promise<void> = async () => undefined) {
+    this.#options = options;
     this.#prepare = prepare;
   }
 
   /** Runs one statement, or several without parameters. Returns a result for each statement. */
   query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
-    const result = this.#last.then(() => this.#queryWithRetry(sql, parameters));
-    this.#last = result.catch(() => undefined);
+    const queuedUs = this.#options.time.monotonicUs();
+    const before = this.#last;
+    const result = before.then(failure => {
+      if (failure !== undefined && queuedUs <= failure.untilUs) throw failure.error;
+      return this.#queryWithRetry(sql, parameters);
+    });
+    this.#last = result.then(
+      () => undefined,
+      async error => {
+        const failure = await before;
+        return error === failure?.error ? failure : this.#failureOf(error);
+      },
+    );
     return result;
+  }
+
+  #failureOf(error: unknown): Failure {
+    const { time, timeoutMs } = this.#options;
+    const nowUs = time.monotonicUs();
+    return { error, untilUs: error === this.#openingError ? nowUs - 1 : nowUs - timeoutMs * 1000 };
   }
 
   async #queryWithRetry(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
@@ -49,64 +77,49 @@ export class PostgresClient {
   }
 
   async #query(sql: string, parameters?: readonly SqlParameter[]): Promise<readonly QueryResult[]> {
-    const opening = this.#opened();
-    this.#client = opening;
-    const client = await opening.catch(error => {
-      if (this.#client === opening) this.#client = undefined;
-      throw storeErrorOf(error);
+    const opening = this.#session ?? this.#open();
+    this.#session = opening;
+    const session = await opening.catch(error => {
+      this.#forget(opening);
+      this.#openingError = storeErrorOf(error);
+      throw this.#openingError;
     });
-    client.ref();
     try {
-      const result = await client.query(sql, parameters);
+      const result = await session.query(sql, parameters);
       return Array.isArray(result) ? (result as readonly QueryResult[]) : [result];
     } catch (error) {
-      // The connection may be in the middle of a transaction, or broken.
-      this.#drop(client);
+      this.#forget(opening);
+      session.drop();
       throw storeErrorOf(error);
-    } finally {
-      client.unref();
     }
   }
 
   /** Ends the connection; the next statement opens another one. */
   async close(): Promise<void> {
-    const opening = this.#client;
-    this.#client = undefined;
+    const opening = this.#session;
+    this.#session = undefined;
     // A connection that could not be opened has nothing to close.
-    const client = await opening?.catch(() => undefined);
-    // The caller waits for the end of the connection, so the process must not exit before.
-    client?.ref();
-    await client?.end().catch(() => undefined);
+    const session = await opening?.catch(() => undefined);
+    await session?.end();
   }
 
-  #opened(): Promise<PgSingleClient> {
-    return this.#client ?? this.#open();
+  #open(): Promise<PostgresSession> {
+    const opening: Promise<PostgresSession> = PostgresSession.open(this.#options, {
+      onLost: () => this.#forget(opening),
+    }).then(async session => {
+      try {
+        await this.#prepare(session);
+      } catch (error) {
+        session.drop();
+        throw error;
+      }
+      return session;
+    });
+    return opening;
   }
 
-  async #open(): Promise<PgSingleClient> {
-    const client = this.#driver.client();
-    client.on("error", () => this.#drop(client));
-    client.on("end", () => this.#drop(client));
-    await client.connect();
-    try {
-      await this.#prepare(client);
-    } catch (error) {
-      client.end().catch(() => undefined);
-      throw error;
-    }
-    client.unref();
-    return client;
-  }
-
-  #drop(client: PgSingleClient): void {
-    const opening = this.#client;
-    opening?.then(
-      current => {
-        if (current === client && this.#client === opening) this.#client = undefined;
-      },
-      () => undefined,
-    );
-    client.end().catch(() => undefined);
+  #forget(opening: Promise<PostgresSession>): void {
+    if (this.#session === opening) this.#session = undefined;
   }
 }
 

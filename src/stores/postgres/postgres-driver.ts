@@ -2,7 +2,7 @@
  * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. The
  * types that are used are declared here, so that programs compile without the types of `pg`.
  */
-import { ConfigError } from "../../errors.ts";
+import { ConfigError, messageOf } from "../../errors.ts";
 import { type SqlStatement, StatementGroup } from "./statement-group.ts";
 
 /** A row by the names of its columns. */
@@ -41,6 +41,7 @@ export interface PgSingleClient extends PgClient {
   /** The connection keeps the program alive, until `unref`. */
   ref(): void;
   unref(): void;
+  readonly connection: { readonly stream: { destroy(): void } };
 }
 
 export interface PgPool {
@@ -79,9 +80,9 @@ export interface PgDriverOptions {
    * process that is suspended while it sends a statement: the server waits for the rest.
    */
   readonly idleInTransactionMs: number;
-  /** @default 60 s */
+  /** 0: no limit. @default 60 s */
   readonly queryTimeoutMs?: number;
-  /** @default 10 s */
+  /** 0: no limit. @default 10 s */
   readonly connectTimeoutMs?: number;
   /** How long a statement waits for a lock. @default no limit */
   readonly lockTimeoutMs?: number;
@@ -93,11 +94,15 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, queryTimeoutMs = QUERY_TIMEOUT_MS } = options;
   const { Pool, Client, types } = await loadPg();
   const getTypeParser = (oid: number, format?: string) => (oid === INT8 ? Number : types.getTypeParser(oid, format));
+  // Not as options of the connection: poolers such as PgBouncer refuse them.
+  const settings =
+    `SET search_path = "${schema}"; SET client_min_messages = warning; SET lock_timeout = ${lockTimeoutMs}; ` +
+    `SET idle_in_transaction_session_timeout = ${idleInTransactionMs}; SET standard_conforming_strings = on; ` +
+    // Statements wait for locks and then read what others have committed. A database may have another default.
+    "SET default_transaction_isolation = 'read committed'";
+  const SetClient = withSettings(Client, settings);
   const config = {
     connectionString: url,
-    options:
-      `-c search_path=${schema} -c client_min_messages=warning -c lock_timeout=${lockTimeoutMs} ` +
-      `-c idle_in_transaction_session_timeout=${idleInTransactionMs} -c standard_conforming_strings=on`,
     application_name: "docstokg",
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -105,8 +110,8 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
     types: { getTypeParser },
   };
   return {
-    pool: max => new Pool({ ...config, max }),
-    client: () => new Client(config),
+    pool: max => new Pool({ ...config, max, Client: SetClient }),
+    client: () => new SetClient(config),
     runGroup: (client, statements) =>
       new Promise((resolve, reject) => {
         client.query(
@@ -115,6 +120,23 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
           ),
         );
       }),
+  };
+}
+
+/** A client that runs statements when it has connected, before any other. A pool calls `connect` with a callback. */
+function withSettings(Client: PgModule["Client"], settings: string): PgModule["Client"] {
+  return class extends Client {
+    override async connect(callback?: (error: Error | null) => void): Promise<void> {
+      try {
+        await super.connect();
+        await this.query(settings);
+      } catch (error) {
+        if (callback === undefined) throw error;
+        callback(error instanceof Error ? error : new Error(messageOf(error)));
+        return;
+      }
+      callback?.(null);
+    }
   };
 }
 

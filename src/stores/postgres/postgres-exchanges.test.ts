@@ -4,6 +4,7 @@ import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-se
 import fc from "../../../test/seeded-fast-check.ts";
 import { one } from "../../../test/stores/requests.ts";
 import { StoreError } from "../../errors.ts";
+import { systemTime } from "../../time/system-time.ts";
 import type { LeaseRequest } from "../store.ts";
 import { PostgresClient } from "./postgres-client.ts";
 import { loadPgDriver } from "./postgres-driver.ts";
@@ -110,7 +111,9 @@ describe("exchanges with PostgreSQL", { skip: whyNoPostgres() }, () => {
     server = await PostgresServer.start();
     const url = `postgres://docstokg@127.0.0.1:${server.port}/postgres`;
     const driver = await loadPgDriver({ url, schema: SCHEMA, idleInTransactionMs: 0 });
-    client = new PostgresClient(driver, connection => prepareTables(connection, SCHEMA));
+    client = new PostgresClient({ driver, time: systemTime, timeoutMs: 600_000 }, session =>
+      prepareTables(session, SCHEMA),
+    );
   });
   after(async () => {
     await client?.close();

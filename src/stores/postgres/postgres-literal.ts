@@ -4,5 +4,10 @@ export function literal(value: string | number): string {
   return `'${value.replaceAll("\0", "").replaceAll("'", "''")}'`;
 }
 
+/** The key of a budget or the name of a record. PostgreSQL stores neither NUL characters nor lone surrogates. */
+export function storableKey(key: string): string {
+  return key.replaceAll("\0", "").toWellFormed();
+}
+
 /** Microseconds of the clock of the server. */
 export const CLOCK_US = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";

@@ -1,21 +1,20 @@
-import { recordAt, recordsAt, type StoredRecord } from "../records.ts";
+import { recordAt, recordsAt } from "../records.ts";
 import { LISTED_MAX, type RecordStore, type RecordUpdate, type StoreRecord } from "../store.ts";
 import type { PostgresClient } from "./postgres-client.ts";
-import type { SqlRow } from "./postgres-driver.ts";
-import { CLOCK_US } from "./postgres-literal.ts";
+import { CLOCK_US, storableKey } from "./postgres-literal.ts";
+import { type FoundRecord, RecordRows, rowOf, storedOf } from "./record-rows.ts";
 
 /**
  * The first version of a record is random. If it were 1, a record that was deleted and created again could have the
  * version that a process read before.
  */
 const FIRST_VERSION = "1 + floor(random() * 4503599627370496)::bigint";
-const READ = `SELECT record, keep_until_us, version, ${CLOCK_US} AS now_us, false AS is_written FROM (SELECT) AS one`;
 const WRITE = `WITH written AS (
     INSERT INTO records (name, record, keep_until_us, version) VALUES ($1, $2, $3, ${FIRST_VERSION})
     ON CONFLICT (name) DO UPDATE SET record = excluded.record, keep_until_us = excluded.keep_until_us,
       version = records.version + 1 WHERE records.version = $4 RETURNING 1)
   SELECT record, keep_until_us, version, ${CLOCK_US} AS now_us, EXISTS (SELECT FROM written) AS is_written
-  FROM (SELECT) AS one`;
+  FROM (SELECT) AS one LEFT JOIN records ON name = $1`;
 
 interface RecordWrite {
   readonly text: string;
@@ -27,15 +26,17 @@ interface RecordWrite {
 /** The records of a store. A change is written only if the record still has the version that was read. */
 export class PostgresRecords implements RecordStore {
   readonly #client: PostgresClient;
+  readonly #rows: RecordRows;
   readonly #serverUs: (() => number) | undefined;
 
   constructor(client: PostgresClient, serverUs: (() => number) | undefined) {
     this.#client = client;
+    this.#rows = new RecordRows(client);
     this.#serverUs = serverUs;
   }
 
   async read<Value>(name: string): Promise<StoreRecord<Value>> {
-    const { stored, nowUs } = await this.#find(name);
+    const { stored, nowUs } = await this.#find(storableKey(name));
     return recordAt(stored, nowUs);
   }
 
@@ -43,7 +44,8 @@ export class PostgresRecords implements RecordStore {
     name: string,
     step: (current: StoreRecord<Value>) => RecordUpdate<Value, Result>,
   ): Promise<Result> {
-    let found = await this.#find(name);
+    const key = storableKey(name);
+    let found = await this.#find(key);
     for (;;) {
       const { record: update, result } = step(recordAt(found.stored, found.nowUs));
       if (update === undefined) return result;
@@ -52,10 +54,10 @@ export class PostgresRecords implements RecordStore {
       // An equal record is not written again: the write would be a conflict for every other process.
       if (text === found.text && keepUntilUs === found.stored?.keepUntilUs) return result;
       const { version } = found;
-      found = await this.#find(name, { text, keepUntilUs, version });
-      if (found.isWritten) return result;
+      const written = await this.#replace(key, { text, keepUntilUs, version });
+      if (written.isWritten) return result;
       // The process that was faster had not committed when this statement began.
-      if (found.version === version) found = await this.#find(name);
+      found = written.version === version ? await this.#find(key) : written;
     }
   }
 
@@ -66,7 +68,7 @@ export class PostgresRecords implements RecordStore {
       [prefix, `${prefix}\u{10ffff}`],
     );
     const rows = result?.rows ?? [];
-    const nowUs = this.#nowUs(rows[0]);
+    const nowUs = this.#serverUs?.() ?? Number(rows[0]?.["now_us"] ?? 0);
     return recordsAt(
       rows.flatMap(row => {
         const stored = storedOf(row);
@@ -76,31 +78,18 @@ export class PostgresRecords implements RecordStore {
     );
   }
 
-  /** The record as it is, or as it was before `update` replaced it. Nothing is replaced if the version is another one. */
-  async #find(name: string, update?: RecordWrite) {
-    const parameters = update ? [name, update.text, update.keepUntilUs, update.version] : [name];
-    const [result] = await this.#client.query(`${update ? WRITE : READ} LEFT JOIN records ON name = $1`, parameters);
-    const row = result?.rows[0] ?? {};
-    const isFound = row["record"] !== null && row["record"] !== undefined;
-    return {
-      stored: isFound ? storedOf(row) : undefined,
-      text: row["record"],
-      version: isFound ? Number(row["version"]) : 0,
-      nowUs: this.#nowUs(row),
-      isWritten: row["is_written"] === true,
-    };
+  async #find(name: string): Promise<FoundRecord> {
+    return this.#atTestTime(await this.#rows.find(name));
   }
 
-  #nowUs(row: SqlRow | undefined): number {
-    return this.#serverUs?.() ?? Number(row?.["now_us"] ?? 0);
+  /** Replaces the record if it still has the version. Returns it as it was before. */
+  async #replace(name: string, { text, keepUntilUs, version }: RecordWrite) {
+    const [result] = await this.#client.query(WRITE, [name, text, keepUntilUs, version]);
+    const [row] = result?.rows ?? [];
+    return { ...this.#atTestTime(rowOf(row)), isWritten: row?.["is_written"] === true };
   }
-}
 
-/** Undefined for a record that cannot be parsed: it concerns one host, and the next write replaces it. */
-function storedOf(row: SqlRow): StoredRecord | undefined {
-  try {
-    return { record: JSON.parse(String(row["record"])), keepUntilUs: Number(row["keep_until_us"]) };
-  } catch {
-    return undefined;
+  #atTestTime(row: FoundRecord): FoundRecord {
+    return { ...row, nowUs: this.#serverUs?.() ?? row.nowUs };
   }
 }

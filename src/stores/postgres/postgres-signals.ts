@@ -1,8 +1,8 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
-import type { Time, Timer } from "../../time/time.ts";
+import type { Timer } from "../../time/time.ts";
 import type { SignalSubscription, SignalTopic, StoreSignals } from "../store.ts";
 import type { PostgresClient } from "./postgres-client.ts";
-import type { PgDriver, PgSingleClient } from "./postgres-driver.ts";
+import { PostgresSession, type PostgresSessionOptions } from "./postgres-session.ts";
 
 const BACKOFF = { baseMs: 100, capMs: 5000 };
 /** The longest name of a channel. */
@@ -11,16 +11,15 @@ const CHANNEL_CHARS = 63;
 /** Notifies the processes of a database by LISTEN and NOTIFY. */
 export class PostgresSignals implements StoreSignals {
   readonly #client: PostgresClient;
-  readonly #driver: PgDriver;
+  readonly #options: PostgresSessionOptions;
   readonly #schema: string;
-  readonly #time: Time;
   readonly #subscriptions = new Set<SignalSubscription>();
 
-  constructor(client: PostgresClient, driver: PgDriver, schema: string, time: Time) {
+  /** @param options of the connections that listen */
+  constructor(client: PostgresClient, options: PostgresSessionOptions, schema: string) {
     this.#client = client;
-    this.#driver = driver;
+    this.#options = options;
     this.#schema = schema;
-    this.#time = time;
   }
 
   async send(topic: SignalTopic): Promise<void> {
@@ -28,7 +27,7 @@ export class PostgresSignals implements StoreSignals {
   }
 
   listen(topic: SignalTopic, listener: () => void): SignalSubscription {
-    const subscription = new Subscription(this.#driver, this.#channelOf(topic), this.#time, listener);
+    const subscription = new Subscription(this.#options, this.#channelOf(topic), listener);
     this.#subscriptions.add(subscription);
     return {
       get isActive() {
@@ -54,58 +53,60 @@ export class PostgresSignals implements StoreSignals {
 /** A connection that listens on one channel, and is opened again when it breaks. */
 class Subscription implements SignalSubscription {
   isActive = false;
-  readonly #driver: PgDriver;
+  readonly #options: PostgresSessionOptions;
   readonly #channel: string;
-  readonly #time: Time;
   readonly #listener: () => void;
-  #client: PgSingleClient | undefined;
+  #opening: Promise<PostgresSession> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
-  #isStopped = false;
 
-  constructor(driver: PgDriver, channel: string, time: Time, listener: () => void) {
-    this.#driver = driver;
+  constructor(options: PostgresSessionOptions, channel: string, listener: () => void) {
+    this.#options = options;
     this.#channel = channel;
-    this.#time = time;
     this.#listener = listener;
     this.#connect();
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.isActive = false;
     this.#timer?.cancel();
-    this.#client?.end().catch(() => undefined);
+    this.#drop();
   }
 
   #connect(): void {
-    const client = this.#driver.client();
-    this.#client = client;
-    client.on("error", () => this.#connectLater(client));
-    client.on("end", () => this.#connectLater(client));
-    client.on("notification", () => this.#listener());
-    this.#listen(client).catch(() => this.#connectLater(client));
+    const opening: Promise<PostgresSession> = PostgresSession.open(this.#options, {
+      onLost: () => this.#connectLater(opening),
+      onNotification: () => this.#listener(),
+    });
+    this.#opening = opening;
+    this.#listen(opening).catch(() => this.#connectLater(opening));
   }
 
-  async #listen(client: PgSingleClient): Promise<void> {
-    await client.connect();
-    client.unref();
-    await client.query(`LISTEN ${this.#channel}`);
-    if (this.#isStopped || this.#client !== client) return;
+  async #listen(opening: Promise<PostgresSession>): Promise<void> {
+    const session = await opening;
+    if (this.#opening !== opening) return;
+    await session.query(`LISTEN ${this.#channel}`);
+    if (this.#opening !== opening) return;
     this.#failures = 0;
     this.isActive = true;
     // Signals that were sent while there was no connection are lost.
     this.#listener();
   }
 
-  #connectLater(client: PgSingleClient): void {
-    if (this.#isStopped || this.#client !== client) return;
-    this.isActive = false;
-    this.#client = undefined;
-    client.end().catch(() => undefined);
+  #connectLater(opening: Promise<PostgresSession>): void {
+    if (this.#opening !== opening) return;
+    this.#drop();
     this.#failures += 1;
     const pauseMs = backoffMs(BACKOFF, this.#failures, Math.random(), undefined);
-    this.#timer = this.#time.setTimer(pauseMs, () => this.#connect());
+    this.#timer = this.#options.time.setTimer(pauseMs, () => this.#connect());
     this.#timer.unref?.();
+  }
+
+  #drop(): void {
+    this.isActive = false;
+    this.#opening?.then(
+      session => session.drop(),
+      () => undefined,
+    );
+    this.#opening = undefined;
   }
 }

@@ -12,9 +12,10 @@ import {
   type UseReport,
 } from "../store.ts";
 import { PostgresClient } from "./postgres-client.ts";
-import { loadPgDriver, type PgDriver } from "./postgres-driver.ts";
+import { loadPgDriver } from "./postgres-driver.ts";
 import { PostgresExchanges } from "./postgres-exchanges.ts";
 import { PostgresRecords } from "./postgres-records.ts";
+import type { PostgresSessionOptions } from "./postgres-session.ts";
 import { PostgresSignals } from "./postgres-signals.ts";
 import { type PostgresStoreAddress, parsePostgresStoreUrl } from "./postgres-store-url.ts";
 import { prepareTables } from "./postgres-tables.ts";
@@ -53,11 +54,12 @@ export class PostgresStore implements Store {
     const { timeoutMs = TIMEOUT_MS } = options;
     const address = parsePostgresStoreUrl(url);
     const driver = await loadPgDriver({
-      ...{ url: address.url, schema: address.schema, queryTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs },
+      // A session has limits of its own.
+      ...{ url: address.url, schema: address.schema, queryTimeoutMs: 0, connectTimeoutMs: 0 },
       // No transaction of a store waits for its process. This ends a transaction that a lost connection has left open.
       ...{ idleInTransactionMs: Math.ceil(timeoutMs / 2), lockTimeoutMs: timeoutMs },
     });
-    const store = new PostgresStore(address, driver, options);
+    const store = new PostgresStore(address, { driver, timeoutMs, time: options.time }, options);
     try {
       // With its first exchange the other processes count this one. An observer is not counted.
       if (options.isObserver === true) await store.#records.read("");
@@ -69,11 +71,15 @@ export class PostgresStore implements Store {
     return store;
   }
 
-  private constructor({ schema }: PostgresStoreAddress, driver: PgDriver, options: PostgresStoreOptions) {
+  private constructor(
+    { schema }: PostgresStoreAddress,
+    sessions: PostgresSessionOptions,
+    options: PostgresStoreOptions,
+  ) {
     const { time, leaseMs = LEASE_MS, serverUs, isObserver = false, processId = randomUUID() } = options;
     this.processId = processId;
-    const budgets = new PostgresClient(driver, client => prepareTables(client, schema));
-    const records = new PostgresClient(driver, client => prepareTables(client, schema));
+    const budgets = new PostgresClient(sessions, session => prepareTables(session, schema));
+    const records = new PostgresClient(sessions, session => prepareTables(session, schema));
     this.#clients = [budgets, records];
     this.#isObserver = isObserver;
     // A store that is opened again with the same id must have higher numbers than before.
@@ -81,7 +87,7 @@ export class PostgresStore implements Store {
     const leaseUs = leaseMs * 1000;
     this.#exchanges = new PostgresExchanges({ client: budgets, processId, lastNumber, leaseUs, serverUs });
     this.#records = new PostgresRecords(records, serverUs);
-    this.signals = new PostgresSignals(records, driver, schema, time);
+    this.signals = new PostgresSignals(records, sessions, schema);
   }
 
   get processes(): number {

@@ -1,10 +1,10 @@
 import { StoreError } from "../../errors.ts";
+import { replyWithin } from "../reply-within.ts";
 import type { CommandFor, RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
 import { connectData, type DataNode } from "./redis-history.ts";
 import { subscribeAt } from "./redis-node.ts";
 import { slotOfKey } from "./redis-slot.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
-import { replyWithin } from "./reply-within.ts";
 
 /** More redirections of one command mean that the nodes disagree about the owner of a slot. */
 const MAX_REDIRECTIONS = 5;

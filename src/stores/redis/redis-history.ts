@@ -1,6 +1,6 @@
+import { replyWithin } from "../reply-within.ts";
 import { connectNode, orDestroy, type RedisNode, type RedisNodeOptions } from "./redis-node.ts";
 import type { RedisHost } from "./redis-url.ts";
-import { replyWithin } from "./reply-within.ts";
 
 /** The history of at most this many budgets is kept. */
 const KEPT_MAX = 16_384;

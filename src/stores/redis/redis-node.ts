@@ -53,6 +53,10 @@ export async function connectNode(
     if (!isConnected) return;
     isConnected = false;
     onLost(error);
+    // After a reply that it cannot parse the client stays connected. Later, so that it rejects pending commands first.
+    queueMicrotask(() => {
+      if (client.isOpen) client.destroy();
+    });
   });
   const timeoutError = new Error(`no connection within ${timeoutMs} ms`);
   let isLate = false;

@@ -1,11 +1,11 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import type { Timer } from "../../time/time.ts";
+import { replyWithin } from "../reply-within.ts";
 import type { RedisDriver, RedisDriverOptions } from "./redis-driver.ts";
 import { connectData } from "./redis-history.ts";
 import { connectNode, orDestroy, type RedisNode, subscribeAt } from "./redis-node.ts";
 import type { RedisAddress, RedisHost } from "./redis-url.ts";
-import { replyWithin } from "./reply-within.ts";
 
 const SWITCHED = "+switch-master";
 /** Between two attempts to reach a sentinel again. */

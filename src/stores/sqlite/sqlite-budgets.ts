@@ -17,9 +17,11 @@ export const BUDGETS_TABLE = `
   );
 `;
 
-/** Every 8 exchanges, 16 rows are checked for expiry: more than these exchanges usually add. */
-const SWEEP_EVERY = 8;
-const SWEPT_AT_ONCE = 16;
+/** For each exchange and for each new budget, two rows are checked for expiry, so that the table does not grow for ever. */
+const SWEPT_FOR_EACH = 2;
+/** Rows that are checked together, at least and at most: a transaction must be short. */
+const SWEPT_MIN = 16;
+const SWEPT_MAX = 128;
 
 /** The table of budgets. A transaction reads each budget once, and writes it back at its end. */
 export class SqliteBudgets implements Budgets {
@@ -31,7 +33,8 @@ export class SqliteBudgets implements Budgets {
   readonly #onDamage: (message: string) => void;
   readonly #open = new Map<string, { readonly budget: SharedBudget; readonly entries: OpenBudgetEntries }>();
   #now: MachineInstant = { boot: "", machineUs: 0, wallMs: 0 };
-  #exchanges = 0;
+  /** Rows to be checked for expiry. */
+  #unswept = 0;
   #sweptKey = "";
 
   /** `onDamage` gets a message when a row was damaged. */
@@ -82,6 +85,7 @@ export class SqliteBudgets implements Budgets {
     this.#entries.removeAll(key);
     const entries = new OpenBudgetEntries(this.#entries, key);
     const budget = new SharedBudget(undefined, entries);
+    this.#unswept += SWEPT_FOR_EACH;
     this.#open.set(key, { budget, entries });
     return budget;
   }
@@ -93,8 +97,8 @@ export class SqliteBudgets implements Budgets {
       this.#upsert.run(key, state, stamps, boot, machine_us, wall_ms);
       entries.save();
     }
-    this.#exchanges += 1;
-    if (this.#exchanges % SWEEP_EVERY === 0) this.#sweep();
+    this.#unswept += SWEPT_FOR_EACH;
+    if (this.#unswept >= SWEPT_MIN) this.#sweep(Math.min(this.#unswept, SWEPT_MAX));
     this.#open.clear();
   }
 
@@ -109,14 +113,15 @@ export class SqliteBudgets implements Budgets {
     this.#onDamage(`the stored budget "${key}" could not be parsed, and was removed`);
   }
 
-  #sweep(): void {
-    const rows = this.#page.all(this.#sweptKey, SWEPT_AT_ONCE) as unknown as readonly BudgetRow[];
+  #sweep(most: number): void {
+    this.#unswept -= most;
+    const rows = this.#page.all(this.#sweptKey, most) as unknown as readonly BudgetRow[];
     for (const row of rows) {
       if (this.#open.has(row.key)) continue;
       const budget = budgetOf(row, this.#now, emptyTables);
       if (budget === undefined) this.#removeDamaged(row.key);
       else if (budget.isExpired(this.#now.machineUs)) this.#remove(row.key);
     }
-    this.#sweptKey = rows.length < SWEPT_AT_ONCE ? "" : (rows.at(-1)?.key ?? "");
+    this.#sweptKey = rows.length < most ? "" : (rows.at(-1)?.key ?? "");
   }
 }

@@ -3,6 +3,7 @@ import { type Budgets, type ExchangeContext, settleAll } from "../exchange.ts";
 import type { RecordTable } from "../records.ts";
 import { BUDGET_ENTRIES_TABLE } from "./budget-entries.ts";
 import { type DatabaseFormat, identityOf, inTransaction, type OpenedDatabase } from "./database-file.ts";
+import { LogFiles } from "./log-files.ts";
 import type { MachineInstant } from "./machine-instant.ts";
 import { BUDGETS_TABLE, SqliteBudgets } from "./sqlite-budgets.ts";
 import { PROCESSES_TABLE, SqliteProcesses } from "./sqlite-processes.ts";
@@ -41,8 +42,9 @@ export class SqliteConnection {
   readonly #budgets: SqliteBudgets;
   readonly #records: SqliteRecords;
   readonly #processes: SqliteProcesses;
+  readonly #log: LogFiles;
   /** The number of processes that share the file, as of the last transaction. */
-  processes = 1;
+  processCount = 1;
 
   /** Throws a StoreError for a file that has our `application_id` but lacks our tables. */
   static on(file: OpenedDatabase, path: string, process: string, options: ConnectionOptions): SqliteConnection {
@@ -59,6 +61,7 @@ export class SqliteConnection {
     this.#path = path;
     this.#process = process;
     this.#leaseUs = leaseUs;
+    this.#log = new LogFiles(file.db, path);
     this.#budgets = new SqliteBudgets(file.db, message => onTrouble(new StoreError(`${path}: ${message}`)));
     this.#records = new SqliteRecords(file.db);
     this.#processes = new SqliteProcesses(file.db, process, leaseUs);
@@ -80,7 +83,7 @@ export class SqliteConnection {
       const tables: SqliteTables = { budgets: this.#budgets, records: this.#records.at(now), context };
       const results = calls.map(({ run }) => run(tables));
       this.#budgets.save();
-      this.processes = this.#processes.record(now);
+      this.processCount = this.#processes.record(now);
       return results;
     });
   }
@@ -103,6 +106,7 @@ export class SqliteConnection {
 
   #checkFile(): void {
     if (identityOf(this.#path) !== this.file.identity) throw new FileMovedError(`${this.#path} was moved or deleted`);
+    this.#log.check();
   }
 
   /** Closes the file and leaves the table of processes as it is. */

@@ -26,7 +26,9 @@ export function isBusy(error: unknown): boolean {
   return code === SQLITE_BUSY || code === SQLITE_LOCKED || code === SQLITE_PROTOCOL;
 }
 
+/** A read that gets fewer bytes than there must be is damage too: the log was truncated. */
 export function isDamage(error: unknown): boolean {
+  if (extendedCode(error) === SQLITE_IOERR_SHORT_READ) return true;
   const code = primaryCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }
@@ -34,8 +36,7 @@ export function isDamage(error: unknown): boolean {
 /** The content of the file cannot be read: it is damaged, lacks a table, or its disk has failed. */
 export function isReadFailure(error: unknown): boolean {
   if (isDamage(error) || primaryCode(error) === SQLITE_ERROR) return true;
-  const code = extendedCode(error);
-  return code === SQLITE_IOERR_READ || code === SQLITE_IOERR_SHORT_READ;
+  return extendedCode(error) === SQLITE_IOERR_READ;
 }
 
 /** The errors of paths that cannot be used as they are. */
@@ -56,6 +57,11 @@ export function isMoved(error: unknown): boolean {
 /** An error that `isBusy` accepts, for a state that ends soon. */
 export function busyError(message: string): Error {
   return Object.assign(new Error(message), { errcode: SQLITE_BUSY });
+}
+
+/** An error that `isDamage` accepts. */
+export function damageError(message: string): Error {
+  return Object.assign(new Error(message), { errcode: SQLITE_CORRUPT });
 }
 
 /** Extended codes hold the primary one in their lowest byte. */

@@ -253,6 +253,23 @@ test("sqlite: expired budgets are deleted, a few at a time", async t => {
   assert.equal(await grantedUnits(store, requestFor("slow", 1, 100_000)), 0);
 });
 
+test("sqlite: a program that uses each of many hosts once does not make the file grow for ever", async t => {
+  const time = new FakeTime();
+  const file = newFile();
+  const store = await opened(t, file, { time, leaseMs: 5000 });
+  const hostsAtOnce = 20;
+  for (let round = 0; round < 200; round += 1) {
+    await store.exchange(
+      [],
+      Array.from({ length: hostsAtOnce }, (_, host) => requestFor(`host ${round} ${host}`, 1, 1000)),
+    );
+    await time.advance(1000);
+  }
+  const [{ rows } = { rows: 0 }] = connection(t, file).prepare("SELECT count(*) AS rows FROM budgets").all();
+  // Budgets are needed for six seconds, and deleted when all rows were checked again.
+  assert.ok(Number(rows) <= 3 * 6 * hostsAtOnce, `${rows} rows`);
+});
+
 for (const [what, damage] of [
   ["damaged after its header", (file: string) => writeFileSync(file, readFileSync(file).fill(0xa5, 100))],
   ["truncated", (file: string) => truncateSync(file, 5000)],
@@ -415,6 +432,39 @@ test("sqlite: a file deleted while in use is created again, and shared with late
   await time.advance(5);
   assert.equal(await late, 0);
   assert.ok(existsSync(`${file}-wal`), "closing the deleted file does not remove the log of the new one");
+});
+
+for (const suffixes of [["-wal"], ["-shm"], ["-wal", "-shm"]]) {
+  test(`sqlite: a file that loses its ${suffixes.join(" and ")} while in use is renamed and reported, and its budgets count as lost`, async t => {
+    const file = newFile();
+    const time = new FakeTime();
+    const troubles: string[] = [];
+    const a = await opened(t, file, { time, onTrouble: ({ message }) => troubles.push(message) });
+    assert.equal(await grantedUnits(a, requestFor("k", 1, 1000)), 1);
+    for (const suffix of suffixes) rmSync(file + suffix);
+    await assert.rejects(a.exchange([], [requestFor("k", 1, 1000)]), /-(?:wal|shm) was moved or deleted/);
+    const [message = "", ...others] = troubles;
+    assert.match(message, /was renamed to .*budgets\.db\.damaged-\d+, a new file is used$/);
+    assert.deepEqual(others, []);
+    const [claim] = requestFor("k", 1, 1000).claims;
+    assert.ok(claim !== undefined);
+    const asking = a.exchange([], [{ ...requestFor("k", 1, 1000), claims: [{ ...claim, knownAgoUs: 1 }] }]);
+    await time.advance(5);
+    const [reply] = await asking;
+    assert.ok(reply?.kind === "wait" && reply.isLost === true);
+  });
+}
+
+test("sqlite: a file whose log was truncated is renamed and reported", async t => {
+  const file = newFile();
+  const time = new FakeTime();
+  const a = await opened(t, file, { time });
+  const troubles: string[] = [];
+  const b = await opened(t, file, { time, onTrouble: ({ message }) => troubles.push(message) });
+  assert.equal(await grantedUnits(a, requestFor("k", 2, 1000)), 1);
+  truncateSync(`${file}-wal`);
+  await assert.rejects(grantedUnits(b, requestFor("k", 2, 1000)), /the store .* is damaged/);
+  assert.match(troubles.join("\n"), /was renamed to .*budgets\.db\.damaged-\d+, a new file is used$/);
 });
 
 test("sqlite: opening a file twice in one process keeps the locks of the first", async t => {

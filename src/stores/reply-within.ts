@@ -1,5 +1,5 @@
-import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
-import type { Time } from "../../time/time.ts";
+import { setStallTolerantTimer } from "../time/stall-tolerant-timer.ts";
+import type { Time } from "../time/time.ts";
 
 /** The reply of a server. If none comes within `timeoutMs`, rejects with the error that `onTimeout` returns. */
 export async function replyWithin<Reply>(
