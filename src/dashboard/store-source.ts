@@ -1,6 +1,7 @@
 import { breakerRows } from "../http/breaker-rows.ts";
 import type { Observer, RunningProcess } from "../http/observer.ts";
 import type { Operator } from "../http/operator.ts";
+import { ProcessPolicies } from "../http/process-policies.ts";
 import { processRow } from "../http/process-row.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
@@ -12,7 +13,6 @@ import { askForHost } from "./ask-for-host.ts";
 import type { ProcessState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
 import { hostStates } from "./host-states.ts";
-import { ProcessPolicies } from "./process-policies.ts";
 import { RateSeries } from "./rate-series.ts";
 import { type SeenState, seenChanges } from "./seen-changes.ts";
 import type { DashboardSource, SourceState } from "./source.ts";

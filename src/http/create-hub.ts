@@ -95,8 +95,10 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const { policy, breakers, store, breakerStore, warn, keptKeys = IDLE_KEYS_MAX } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const easedListeners: (() => void)[] = [];
+  let statusPublisher: StatusPublisher | undefined;
   const onEased = () => {
     for (const listener of easedListeners) listener();
+    statusPublisher?.limitsChanged();
   };
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
@@ -178,7 +180,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   let destroyingWire: Promise<void> | undefined;
   let closingStores: Promise<unknown> | undefined;
   const statusStore = breakerStore ?? store;
-  const statusPublisher: StatusPublisher | undefined =
+  statusPublisher =
     statusStore &&
     new StatusPublisher({
       store: statusStore,

@@ -53,7 +53,8 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
 /**
  * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6). It is written once a
  * second while calls are active, less often if more than a hundred processes share the store, and once more after the
- * last call has ended. Requests never wait for it. Failed writes are not repeated.
+ * last call has ended, and after the limits of a process that is still listed have changed. Requests never wait for it.
+ * Failed writes are not repeated.
  */
 export class StatusPublisher {
   readonly #store: Store;
@@ -66,6 +67,7 @@ export class StatusPublisher {
   #policyWritten: { readonly configHash: string; readonly atUs: number } | undefined;
   #hasStarted = false;
   #timer: Timer | undefined;
+  #writtenUs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor({ store, time, snapshot, resolvers, policy, ...orders }: StatusPublisherDeps) {
@@ -94,6 +96,14 @@ export class StatusPublisher {
       void this.#writePolicy();
       void this.#write(snapshot, PROCESS_RECORD_US);
     });
+  }
+
+  /**
+   * Writes the status soon if the process is still listed: its limits have changed without a call, by a reload or by the
+   * end of an order.
+   */
+  limitsChanged(): void {
+    if (this.#time.monotonicUs() - this.#writtenUs < PROCESS_RECORD_US) this.scheduleWrite();
   }
 
   get #intervalMs(): number {
@@ -142,6 +152,7 @@ export class StatusPublisher {
   }
 
   async #write(snapshot: HubSnapshot, keepUs: number): Promise<void> {
+    this.#writtenUs = this.#time.monotonicUs();
     const next: ProcessRecord<PublishedStatus> = {
       pid: process.pid,
       machine: hostname(),

@@ -209,3 +209,28 @@ test("a hold of a host that is shorter than an earlier one of a role holds the o
     ],
   );
 });
+
+test("the setting behind a limit is that of the policy of its process", async t => {
+  const { store } = await temporaryFolder();
+  const { origin } = await serve(t, (_, response) => response.end("ok"));
+  const policy = { ratelimits: { extends: "none" }, breakers: { extends: "none" } } as const;
+  const settings = [
+    ["DOCSTOKG_RLIMITS", "127.0.0.1:metadata=rates:1/MINUTE"],
+    ["DOCSTOKG_RLIMIT__127.0.0.1__metadata", "rates:1/HOUR"],
+  ] as const;
+  for (const [name, value] of settings) {
+    const hub = await createHub({ env: { [name]: value }, store, cache: false, policy });
+    t.after(() => hub.destroy());
+    await hub.fetch(origin, { maxWaitMs: 0 }).then(response => response.text(), String);
+  }
+  for (;;) {
+    const { stdout } = await runCli(["limits", "show", "--json", "--store", store]);
+    const processes: readonly { readonly keys: readonly ProcessKeyRow[] }[] = JSON.parse(stdout);
+    const found = processes.flatMap(({ keys }) => keys.flatMap(({ decidedBy }) => decidedBy?.where ?? []));
+    if (found.length === settings.length) {
+      assert.deepEqual(new Set(found), new Set(settings.map(([name]) => name)));
+      return;
+    }
+    await systemTime.sleep(50);
+  }
+});

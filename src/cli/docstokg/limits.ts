@@ -1,8 +1,8 @@
 import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import { describeConstraint } from "../../errors.ts";
+import { ProcessPolicies } from "../../http/process-policies.ts";
 import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
 import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
-import { DecidedBySettings } from "../../policy/decided-by.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { commonName } from "../../policy/partition-name.ts";
 import { ROLES } from "../../policy/roles.ts";
@@ -34,8 +34,9 @@ const show: Subcommand = {
     const wanted = host === undefined ? undefined : unitsNamed(host, (await policyInUse(connection, {})).policy);
     // Asked only once: the processes publish these keys until many later orders have displaced the question in the log.
     if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
+    const policies = new ProcessPolicies(connection.observer, connection.policy);
     return await showView(flags, io, {
-      read: () => readProcesses(connection, wanted, io),
+      read: () => readProcesses(connection, policies, wanted, io),
       text: rows => tables(rows, host, connection, io),
     });
   },
@@ -46,14 +47,15 @@ export const limits: CommandModule = { commands: [show, hold, release, set, rese
 
 async function readProcesses(
   connection: StoreConnection,
+  policies: ProcessPolicies,
   wanted: ReadonlySet<string> | undefined,
   { time = systemTime }: Io,
 ): Promise<readonly ProcessRow[]> {
   await connection.checkStoreFile();
-  const [processes, { policy }] = await Promise.all([connection.observer.processes(), policyInUse(connection, {})]);
-  const settings = new DecidedBySettings(policy);
+  const processes = await connection.observer.processes();
+  const policyOf = await policies.of(processes);
   return processes
-    .map(running => processRow(running, time.wallMs(), settings))
+    .map(running => processRow(running, time.wallMs(), policyOf(running).settings))
     .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(key => wanted.has(unitOf(key))) }))
     .sort((a, b) => a.pid - b.pid);
 }
