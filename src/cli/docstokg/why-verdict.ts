@@ -71,7 +71,9 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
 function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
   if (shared.kind === "unknown") return newProcessVerdict(route);
   const { name: host } = shared.report;
-  const { maxDelayMs } = route.roleBudget;
+  const next = nextSlotOf(shared);
+  const { readyMs, constraint, pid } = next;
+  const { maxDelayMs = route.roleBudget.maxDelayMs } = next;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
   const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);
   const breaker: Constraint = { kind: "breaker", owner: host, limit: reason ?? "half-open" };
@@ -86,7 +88,6 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Refused: circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight.`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
-  const { readyMs, constraint, pid } = nextSlotOf(shared);
   if (constraint?.kind === "concurrency") {
     const text = `Waits for a concurrency slot in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
     return { kind: "wait", sendInMs: null, constraint, text };
@@ -110,21 +111,21 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Sent at once as a trial call: circuit half-open for ${host}.`;
     return { kind: "probe", sendInMs: 0, constraint: null, text };
   }
-  const { unknown } = shared;
+  const { unknown, partitions } = shared;
   if (unknown.length > 0)
     return sent(
       `Sent at once by a new process. The state of process ${pidsOf(unknown)} is unknown: it has not published this key.`,
     );
-  return sent("Sent at once.");
+  return sent(partitions.length > 0 ? "Sent at once, if the call names no partition." : "Sent at once.");
 }
 
 /** When the limits admit the request: in the process that sends it first, or after a hold, which applies to all of them. */
 function nextSlotOf({ processes, hold }: SharedFacts & { readonly kind: "connected" }) {
-  const { readyMs = 0, constraint, pid } = processes[0] ?? {};
+  const { readyMs = 0, constraint, pid, maxDelayMs } = processes[0] ?? {};
   // The process may have published the same hold, with an end that differs by some milliseconds.
   const isKnown = hold?.constraint.owner === constraint?.owner && hold?.constraint.limit === constraint?.limit;
-  if (hold === undefined || isKnown || hold.remainingMs <= readyMs) return { readyMs, constraint, pid };
-  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined };
+  if (hold === undefined || isKnown || hold.remainingMs <= readyMs) return { readyMs, constraint, pid, maxDelayMs };
+  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined, maxDelayMs };
 }
 
 function pidsOf(processes: readonly { readonly pid: number }[]): string {
