@@ -5,6 +5,7 @@ import { isServiceName } from "../../policy/service-name.ts";
 import { painter } from "../output/colour.ts";
 import { formatWait } from "../output/duration.ts";
 import { formatCount } from "../output/format.ts";
+import { printable } from "../output/printable.ts";
 import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
 import { unknownText } from "./asked-processes.ts";
@@ -46,7 +47,7 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
   });
   return [
     `${url} (${role})\n`,
-    `${painter(io)(COLOURS[verdict.kind], verdict.text)}\n\n`,
+    `${painter(io)(COLOURS[verdict.kind], printable(verdict.text))}\n\n`,
     formatPairs(facts, { columns }),
     `\n${formatTable(["setting", "value", "source"], sources, { columns })}`,
   ].join("");
