@@ -29,7 +29,7 @@ export interface StoreSourceOptions {
   /** Without credentials. */
   readonly storeName: string;
   readonly time: Time;
-  /** Rejects if the store must not be read now. */
+  /** Rejects if the store must not be read or written now. */
   readonly check?: () => Promise<void>;
 }
 
@@ -52,9 +52,22 @@ export class StoreSource implements DashboardSource {
   constructor(options: StoreSourceOptions) {
     this.#options = options;
     this.#policies = new ProcessPolicies(options.observer, options.policy);
-    this.actions = options.operator && new StoreActions(options.operator, options.policy, options.time);
-    const { operator, time } = options;
-    this.ask = operator && (name => askForHost(operator, name, time));
+    const { operator, policy, time, check } = options;
+    const actions = operator && new StoreActions(operator, policy, time);
+    // A store that was deleted would be created again by an order, and the page would show the empty one.
+    this.actions = actions && {
+      names: actions.names,
+      run: async action => {
+        await check?.();
+        return actions.run(action);
+      },
+    };
+    this.ask =
+      operator &&
+      (async name => {
+        await check?.();
+        return askForHost(operator, name, time);
+      });
     this.about = { kind: "store" as const, name: options.storeName, hasEvents: false, hasOutcomes: false };
   }
 
