@@ -187,6 +187,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       time,
       snapshot: () => hub.snapshot(),
       resolvers: () => breakersOf(breakers).table.resolverNames(),
+      sharesLimits: store !== undefined,
       policy: () => ({ configHash: policy.configHash, published: () => publishedPolicyOf(policy.loaded) }),
       refresh: names => gate.refreshRecords(names),
       // A resolver calls many hosts, so the mode of the policy as a whole decides.

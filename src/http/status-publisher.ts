@@ -26,6 +26,8 @@ export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" 
   /** Requests granted and refused so far, over all keys. Absent in records of older versions. */
   readonly granted?: number;
   readonly refused?: number;
+  /** Whether the limits are shared with other processes, and not the breakers alone. Absent in records of older versions. */
+  readonly sharesLimits?: boolean;
 }
 
 /** A policy, and when its record was written by the clock of the store. The time is absent in records of older versions. */
@@ -46,6 +48,7 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
   readonly snapshot: () => HubSnapshot;
   /** The resolvers that have been used. */
   readonly resolvers: () => Iterable<string>;
+  readonly sharesLimits: boolean;
   /** The policy in force. `published` is undefined if it is too large. */
   readonly policy: () => { readonly configHash: string; readonly published: () => PublishedPolicy | undefined };
 }
@@ -63,6 +66,7 @@ export class StatusPublisher {
   readonly #startedMs: number;
   readonly #orders: OrderWatch;
   readonly #resolvers: () => Iterable<string>;
+  readonly #sharesLimits: boolean;
   readonly #policy: StatusPublisherDeps["policy"];
   #policyWritten: { readonly configHash: string; readonly atUs: number } | undefined;
   #hasStarted = false;
@@ -70,9 +74,10 @@ export class StatusPublisher {
   #writtenUs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor({ store, time, snapshot, resolvers, policy, ...orders }: StatusPublisherDeps) {
+  constructor({ store, time, snapshot, resolvers, sharesLimits, policy, ...orders }: StatusPublisherDeps) {
     this.#store = store;
     this.#resolvers = resolvers;
+    this.#sharesLimits = sharesLimits;
     this.#policy = policy;
     this.#orders = new OrderWatch({ ...orders, store, onApplied: () => void this.#acknowledge() });
     this.#time = time;
@@ -159,7 +164,10 @@ export class StatusPublisher {
       program: basename(process.argv[1] ?? "node"),
       startedMs: this.#startedMs,
       writtenMs: this.#time.wallMs(),
-      snapshot: toPublishedStatus(snapshot, this.#resolvers(), this.#orders.hosts),
+      snapshot: {
+        ...toPublishedStatus(snapshot, this.#resolvers(), this.#orders.hosts),
+        sharesLimits: this.#sharesLimits,
+      },
       configHash: this.#policy().configHash,
       orders: this.#orders.applied,
     };

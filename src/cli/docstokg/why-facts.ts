@@ -23,6 +23,7 @@ import type { Time } from "../../time/time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { askedProcesses } from "./asked-processes.ts";
+import { type PublishedFacts, withSharedUse } from "./shared-use.ts";
 import { sqliteFileProblem } from "./sqlite-file-problem.ts";
 import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
@@ -59,6 +60,8 @@ export interface ProcessFacts {
   readonly constraint: Constraint | undefined;
   /** The setting of its policy behind the constraint; null without one. */
   readonly decidedBy: DecidedBy | null;
+  /** The processes together have used up the window of the constraint. When it has capacity again is not known. */
+  readonly isUsedUp?: boolean;
   readonly waiting: number;
   readonly inFlight: number;
   readonly windowFailures: number;
@@ -140,7 +143,7 @@ export async function sharedFacts(
     const policyOf = await new ProcessPolicies(observer, connection.policy).of(running);
     const ofCommand = { policy: connection.policy, settings: new DecidedBySettings(connection.policy) };
     const wallMs = (io.time ?? systemTime).wallMs();
-    const processes: ProcessFacts[] = [];
+    const published: PublishedFacts[] = [];
     const partitions: { pid: number; program: string; count: number }[] = [];
     for (const process of running) {
       const { pid, program, writtenMs, snapshot } = process;
@@ -151,9 +154,9 @@ export async function sharedFacts(
         ({ key, role: of }) => nameWithoutPartition(key) === own.name && of === role,
       ).length;
       if (count > 0) partitions.push({ pid, program, count });
-      const published = snapshot.keys.find(key => isOfKey(key, own));
-      if (published === undefined) continue;
-      const key = agedKey(published, { ageMs, calls: snapshot.calls });
+      const row = snapshot.keys.find(key => isOfKey(key, own));
+      if (row === undefined) continue;
+      const key = agedKey(row, { ageMs, calls: snapshot.calls });
       const windowFailures = snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
       const { estimatedWaitMs, constraint, waiting, inFlight, learnedFrom, order, totalOrder } = key;
       const readyMs = Math.max(0, estimatedWaitMs - ageMs);
@@ -169,9 +172,10 @@ export async function sharedFacts(
         order,
         totalOrder,
       };
-      processes.push({ pid, program, maxDelayMs: own.roleBudget.maxDelayMs, ageMs, ...state });
+      const facts = { pid, program, maxDelayMs: own.roleBudget.maxDelayMs, ageMs, ...state };
+      published.push({ facts, key, isSharing: snapshot.sharesLimits !== false });
     }
-    processes.sort((a, b) => knownReadyMs(a) - knownReadyMs(b));
+    const processes = withSharedUse(published).toSorted((a, b) => knownReadyMs(a) - knownReadyMs(b));
     const silent = unknown.map(({ pid, program }) => ({ pid, program }));
     const hold = held && { constraint: constraintOf(held), remainingMs: held.remainingMs };
     return { kind: "connected", store: storeName, report, hold, processes, partitions, unknown: silent };
@@ -181,9 +185,9 @@ export async function sharedFacts(
   }
 }
 
-/** When a concurrency slot becomes free is unknown: every other process may send the request earlier. */
-function knownReadyMs({ readyMs, constraint }: ProcessFacts): number {
-  return constraint?.kind === "concurrency" ? Number.POSITIVE_INFINITY : readyMs;
+/** When a slot or a window becomes free may be unknown: every other process may send the request earlier. */
+function knownReadyMs({ readyMs, constraint, isUsedUp = false }: ProcessFacts): number {
+  return isUsedUp || constraint?.kind === "concurrency" ? Number.POSITIVE_INFINITY : readyMs;
 }
 
 /** As the processes name it in refusals. */

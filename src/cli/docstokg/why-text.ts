@@ -110,8 +110,9 @@ function orderTexts(shared: SharedFacts): readonly string[] {
   ];
 }
 
-function slotText({ readyMs, constraint }: ProcessFacts): string {
+function slotText({ readyMs, constraint, isUsedUp = false }: ProcessFacts): string {
   const limit = constraint === undefined ? "" : ` (${breakerReasonText(describeConstraint(constraint))})`;
+  if (isUsedUp) return `waits for units that the processes have used together${limit}`;
   if (readyMs > 0) return `next slot in ${formatWait(readyMs)}${limit}`;
   return constraint?.kind === "concurrency" ? `waits for a concurrency slot${limit}` : "slot free";
 }

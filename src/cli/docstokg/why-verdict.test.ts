@@ -113,6 +113,15 @@ test("the max_delay_ms of the process that would send the request decides whethe
   assert.match(whyVerdict("metadata", policy, connected({}, first), unread).text, /the call waits at most 500 ms/);
 });
 
+test("the wait for units that the processes have used together cannot be estimated", () => {
+  const facts = connected({}, { constraint: window, isUsedUp: true });
+  assert.deepEqual(verdict(facts), ["wait", null, "window"]);
+  assert.match(
+    whyVerdict("metadata", policy, facts, unread).text,
+    /^Waits or is refused: the processes together have used all units of 4\/SECOND of a\.example\./,
+  );
+});
+
 test("a request waits for a cooldown up to max_delay_ms, and is refused beyond it", () => {
   assert.deepEqual(verdict(connected(cooled(900))), ["wait", 900, "breaker"]);
   assert.deepEqual(verdict(connected(cooled(1001))), ["refuse", null, "breaker"]);

@@ -72,7 +72,7 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
   if (shared.kind === "unknown") return newProcessVerdict(route);
   const { name: host } = shared.report;
   const next = nextSlotOf(shared);
-  const { readyMs, constraint, pid } = next;
+  const { readyMs, constraint, pid, isUsedUp } = next;
   const { maxDelayMs = route.roleBudget.maxDelayMs } = next;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
   const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);
@@ -90,6 +90,10 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
   }
   if (constraint?.kind === "concurrency") {
     const text = `Waits for a concurrency slot in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
+    return { kind: "wait", sendInMs: null, constraint, text };
+  }
+  if (isUsedUp && constraint !== undefined) {
+    const text = `Waits or is refused: the processes together have used all units of ${describeConstraint(constraint)}. The wait cannot be estimated; ${bound}.`;
     return { kind: "wait", sendInMs: null, constraint, text };
   }
   if (readyMs > maxDelayMs && constraint !== undefined) {
@@ -121,11 +125,12 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
 
 /** When the limits admit the request: in the process that sends it first, or after a hold, which applies to all of them. */
 function nextSlotOf({ processes, hold }: SharedFacts & { readonly kind: "connected" }) {
-  const { readyMs = 0, constraint, pid, maxDelayMs } = processes[0] ?? {};
+  const { readyMs = 0, constraint, pid, maxDelayMs, isUsedUp = false } = processes[0] ?? {};
   // The process may have published the same hold, with an end that differs by some milliseconds.
   const isKnown = hold?.constraint.owner === constraint?.owner && hold?.constraint.limit === constraint?.limit;
-  if (hold === undefined || isKnown || hold.remainingMs <= readyMs) return { readyMs, constraint, pid, maxDelayMs };
-  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined, maxDelayMs };
+  if (hold === undefined || isKnown || hold.remainingMs <= readyMs)
+    return { readyMs, constraint, pid, maxDelayMs, isUsedUp };
+  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined, maxDelayMs, isUsedUp: false };
 }
 
 function pidsOf(processes: readonly { readonly pid: number }[]): string {

@@ -63,7 +63,7 @@ function decidedByOfVerdict(
 ): DecidedBy | null {
   if (constraint === null) return null;
   const [first] = shared.kind === "connected" ? shared.processes : [];
-  if (first?.constraint === constraint) return first.decidedBy;
+  if (first?.constraint === constraint && first.decidedBy !== null) return first.decidedBy;
   return decidedByOf(policy, constraint, { host, role, path: url.pathname + url.search, sentKeys }, first);
 }
 
