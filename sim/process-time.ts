@@ -40,7 +40,12 @@ export class ProcessTime implements Time, EventLoop {
   }
 
   wallMs(): number {
-    return SIM_EPOCH_MS + Math.floor(this.#clock.nowUs / 1000) + this.#wallOffsetMs;
+    return Math.floor(this.wallUs / 1000);
+  }
+
+  /** The wall clock in microseconds, which no process can read. */
+  get wallUs(): number {
+    return (SIM_EPOCH_MS + this.#wallOffsetMs) * 1000 + this.#clock.nowUs;
   }
 
   setTimer(delayMs: number, fire: () => void): Timer {

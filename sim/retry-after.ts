@@ -4,7 +4,7 @@ import type { RetryAfterForm } from "./plan.ts";
 export interface RetryAfterHeaders {
   readonly headers: Readonly<Record<string, string | string[]>>;
   /** The delay for a client with this wall clock; undefined when the field is absent or invalid. */
-  readonly effectiveMs: (clientWallMs: number) => number | undefined;
+  readonly effectiveMs: (clientWallUs: number) => number | undefined;
 }
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -35,7 +35,10 @@ export function retryAfterHeaders(form: RetryAfterForm, seconds: number, wallMs:
     case "date-alone":
       return {
         headers: { "retry-after": until.toUTCString() },
-        effectiveMs: clientMs => (until.getTime() > clientMs ? until.getTime() - clientMs : undefined),
+        effectiveMs: clientUs => {
+          const leftUs = until.getTime() * 1000 - clientUs;
+          return leftUs > 0 ? leftUs / 1000 : undefined;
+        },
       };
     case "zero":
       return plain("0", undefined);

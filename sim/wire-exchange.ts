@@ -158,7 +158,7 @@ export class WireExchange implements Dispatcher.DispatchController {
       atUs: clock.nowUs,
       request: this.#request,
       status,
-      retryAfterMs: answer.retryAfter?.effectiveMs(time.wallMs()),
+      retryAfterMs: answer.retryAfter?.effectiveMs(time.wallUs),
       // The date is that of the arrival, rounded down to whole seconds. Connecting counts too.
       freshUntilUs: maxAgeS > 0 ? arrivedUs + (maxAgeS - 2) * 1_000_000 : undefined,
       usedCredits,

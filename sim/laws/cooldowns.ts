@@ -41,9 +41,12 @@ class NoSendInCooldown implements Law {
   readonly #propagationUs: number;
   /**
    * The store dates a cooldown when its record arrives. Of two that end at nearly the same time it may keep either, and
-   * the process that has the earlier one does not learn of the other.
+   * the process that has the earlier one does not learn of the other. An order to close ends a cooldown that begins at
+   * nearly the same time in another process.
    */
   readonly #datingErrorUs: number;
+  /** The last order to close each host, for the cooldowns of the other processes. */
+  readonly #closes = new Map<string, { readonly process: number; readonly atUs: number }>();
 
   constructor(plan: Plan, occasion: () => void) {
     this.#occasion = occasion;
@@ -59,8 +62,10 @@ class NoSendInCooldown implements Law {
     if (fact.kind === "head") this.#recordRetryAfter(fact);
     if (fact.kind === "fault" && fact.fault.kind === "operator") {
       const { process, host, openS } = fact.fault;
-      if (openS === 0) this.#clearCooldown(process, host);
-      else
+      if (openS === 0) {
+        this.#clearCooldown(process, host);
+        this.#closes.set(host, { process, atUs: fact.atUs });
+      } else
         this.#setCooldown(process, orderKey(host), {
           sinceUs: fact.atUs,
           untilUs: fact.atUs + openS * 1e6,
@@ -76,6 +81,9 @@ class NoSendInCooldown implements Law {
 
   #recordRetryAfter({ request, status, retryAfterMs, atUs }: ResponseFact): void {
     if (retryAfterMs === undefined || !(status === 429 || status === 503 || status === 403)) return;
+    const close = this.#closes.get(request.host);
+    const isOfPeer = this.#plan.store !== undefined && close !== undefined && close.process !== request.process;
+    if (isOfPeer && atUs <= close.atUs + this.#datingErrorUs) return;
     const cappedMs = Math.min(retryAfterMs, this.#plan.breakers.retryAfterCapS * 1000);
     const why = `Retry-After ${cappedMs} ms`;
     this.#setCooldown(request.process, request.breakerUnit, { sinceUs: atUs, untilUs: atUs + cappedMs * 1000, why });

@@ -101,7 +101,7 @@ class TrueEstimates implements Law {
       .filter(one => one.process === process && one.host === host.name)
       .reduce((sum, { weight }) => sum + weight, 0);
     let sumUs = 0;
-    const version = this.#policies.of(process);
+    const version = this.#policies.strictestOf(process);
     for (const { rate, owner } of rolesOf(host).flatMap(role => ratesOf(host, role, version))) {
       const spanUs = (rate.windowMs + host.guardMs) * 1000;
       const sent = this.#sent

@@ -7,6 +7,7 @@ export class PoliciesInForce {
   readonly #first: PolicyVersion;
   readonly #jitterUs: number;
   readonly #versions = new Map<number, PolicyVersion>();
+  readonly #strictest = new Map<number, PolicyVersion>();
   /** The policies that were replaced, and when. */
   readonly #former = new Map<number, { readonly untilUs: number; readonly version: PolicyVersion }[]>();
   readonly #reloadedUs = new Map<number, number>();
@@ -23,6 +24,7 @@ export class PoliciesInForce {
     const old = this.of(process);
     const version = { factor, hasTotals, isPartitioned };
     this.#versions.set(process, isDone ? version : looser(version, old));
+    this.#strictest.set(process, isDone ? version : stricter(version, old));
     this.#former.set(process, [...(this.#former.get(process) ?? []), { untilUs: atUs, version: old }]);
     this.#reloadedUs.set(process, atUs);
   }
@@ -37,6 +39,11 @@ export class PoliciesInForce {
     return this.#versions.get(process) ?? this.#first;
   }
 
+  /** As `of`; while the process reloads, the stricter one of the old and the new policy. */
+  strictestOf(process: number): PolicyVersion {
+    return this.#strictest.get(process) ?? this.#first;
+  }
+
   /** When the process last reloaded its policy; undefined if it has not. */
   reloadedUs(process: number): number | undefined {
     return this.#reloadedUs.get(process);
@@ -48,5 +55,13 @@ function looser(a: PolicyVersion, b: PolicyVersion): PolicyVersion {
     factor: Math.max(a.factor, b.factor),
     hasTotals: a.hasTotals && b.hasTotals,
     isPartitioned: a.isPartitioned || b.isPartitioned,
+  };
+}
+
+function stricter(a: PolicyVersion, b: PolicyVersion): PolicyVersion {
+  return {
+    factor: Math.min(a.factor, b.factor),
+    hasTotals: a.hasTotals || b.hasTotals,
+    isPartitioned: a.isPartitioned && b.isPartitioned,
   };
 }

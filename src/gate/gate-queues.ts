@@ -128,10 +128,11 @@ export class GateQueues {
 
   /** Removes a request that ends without a grant. The requests that it blocked are served later, by `serve`. */
   leave(waiter: Waiter): void {
-    const { breakerQueue, queues } = this.#deps;
+    const { breakerQueue, queues, peers } = this.#deps;
     if (this.#unlimited.delete(waiter)) return;
     if (breakerQueue?.has(waiter)) breakerQueue.leave(waiter);
     else queues.leave(waiter);
+    peers?.left(waiter.roleBudget);
   }
 
   /** Removes a request and ends it with an error. */

@@ -227,7 +227,7 @@ export class WaitingRequests {
 
   /** Grants a request that every budget admits. False if the breaker denies it: then it is queued again or refused. */
   #grant(waiter: Waiter, nowUs: number): boolean {
-    const { admission, issuer, explain } = this.#deps;
+    const { admission, issuer, explain, peers } = this.#deps;
     const { call, roleBudget, charge } = waiter;
     const permit = admission.permit(call, roleBudget, charge, nowUs);
     if (waiter.isOver) {
@@ -240,6 +240,8 @@ export class WaitingRequests {
       return false;
     }
     if (permit !== undefined && !(permit instanceof Permit)) {
+      // A permission to probe comes with the next reply of the store.
+      if (!permit.isProbePending) peers?.left(roleBudget);
       const mayWait = mayWaitFor(permit, call, waiter.latestUs(nowUs), nowUs, waiter.breakerWaitMs(nowUs));
       if (permit.isProbePending || mayWait) this.#block(waiter, permit);
       else this.#gateQueues.reject(waiter, admission.rejectDenied(permit, waiter, waiter.waitedMs(nowUs)));

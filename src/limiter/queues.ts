@@ -37,8 +37,11 @@ export class Queues {
   }
 
   join(waiter: Waiter): void {
-    waiter.scheduler = this.of(waiter.roleBudget, waiter.charge);
+    const { roleBudget, charge, units } = waiter;
+    waiter.scheduler = this.of(roleBudget, charge);
     waiter.scheduler.join(waiter);
+    // It was denied after it had got its units, and comes back.
+    if (units > 0 && roleBudget.holdsUnits(units)) waiter.scheduler.giveTurn(roleBudget);
   }
 
   leave(waiter: Waiter): void {

@@ -18,14 +18,18 @@ import type { Time } from "../time/time.ts";
 const HOST = "a.example";
 const CIRCUIT = { fail_max: 2, reset_timeout_s: 10 };
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
-const BREAKERS: BreakersOptions = {
-  defaults: {
-    ...CIRCUIT,
-    roles: { metadata: CIRCUIT, landing: CIRCUIT, artifact: CIRCUIT },
-    half_open: { jitter_ms: 0, trial_calls: { metadata: 1, artifact: 2 } },
-  },
-  advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
-};
+const BREAKERS = breakersWith(CIRCUIT);
+
+function breakersWith(circuit: typeof CIRCUIT): BreakersOptions {
+  return {
+    defaults: {
+      ...circuit,
+      roles: { metadata: circuit, landing: circuit, artifact: circuit },
+      half_open: { jitter_ms: 0, trial_calls: { metadata: 1, artifact: 2 } },
+    },
+    advanced: { rolling_window: { enabled: false }, adaptive_reset: { enabled: false } },
+  };
+}
 
 interface PeerProcess {
   readonly gate: Gate;
@@ -36,13 +40,13 @@ interface PeerProcess {
 }
 
 /** Several processes that share a store, on virtual time. */
-function processesOf(count: number, wrap: (store: Store) => Store = store => store) {
+function processesOf(count: number, wrap: (store: Store) => Store = store => store, options = BREAKERS) {
   const time = new FakeTime();
   const store = new MemoryStore(time);
   const limits = limitPoliciesFrom({ defaults: { metadata: LIMITS, landing: LIMITS, artifact: LIMITS } }, "test");
   const processes = Array.from({ length: count }, (_, index): PeerProcess => {
     const events: BreakerEvent[] = [];
-    const breakers = new BreakerRegistry(BREAKERS, { time, random: () => 0, listener: event => events.push(event) });
+    const breakers = new BreakerRegistry(options, { time, random: () => 0, listener: event => events.push(event) });
     const gate = new Gate(limits, time, { breakers, store: wrap(store.member(`p${index}`)), random: () => 0.5 });
     const enter = async (call: Partial<EntryRequest> = {}) => gate.enter({ host: HOST, role: "metadata", ...call });
     return { gate, breakers, events, enter };
@@ -230,6 +234,36 @@ test("a probe lease that is not used is returned", async () => {
   await gone;
   await time.advance(1100);
   end(await a.enter(), "success");
+});
+
+test("a probe lease from before the circuit opened again is not used", async () => {
+  let reply = Promise.resolve();
+  const slow = (store: Store) =>
+    storeWith(store, {
+      processes: 3,
+      change: async (name, step) => {
+        const changed = await store.change(name, step);
+        await reply;
+        return changed;
+      },
+    });
+  const { time, a, b, c } = processesOf(3, slow, breakersWith({ fail_max: 2, reset_timeout_s: 0.5 }));
+  const late = [await c.enter(), await c.enter()];
+  await fails(a, 2);
+  await time.advance(500);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  reply = promise;
+  const abort = new AbortController();
+  const gone = assert.rejects(b.enter({ signal: abort.signal, maxWaitMs: 1000 }));
+  await time.advance(0);
+  abort.abort(new Error("enough"));
+  resolve();
+  await gone;
+  for (const grant of late) end(grant, "failure");
+  await time.advance(600);
+  const probe = await b.enter();
+  assert.equal((await refusal(a))?.constraint.limit, "probe in flight");
+  end(probe, "success");
 });
 
 test("an operator's order applies in every process until it expires or an operator ends it", async () => {

@@ -30,7 +30,7 @@ import { BreakerPublisher, type BreakerStep, circuitName, recordNameOf } from ".
 import { FailurePublisher } from "./failure-publisher.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { type ApplyRecord, PeerRecords } from "./peer-records.ts";
-import { ProbeLeases } from "./probe-leases.ts";
+import { ProbeLeases, type ProbePermission } from "./probe-leases.ts";
 
 /** A probe permission that is not used within this time is returned. */
 const UNUSED_MS = 1000;
@@ -163,7 +163,11 @@ export class BreakerSync implements ProbePermissions {
     )
       return true;
     const permission = this.#probes.permissionOf(circuit);
-    if (permission?.kind === "granted") return true;
+    if (permission?.kind === "granted") {
+      if (this.#isLeased(circuit, permission)) return true;
+      permission.returnTimer.cancel();
+      this.#probes.setPermission(circuit, undefined);
+    }
     if (permission?.kind === "refused" && permission.untilUs > nowUs)
       return { untilUs: permission.untilUs, isPending: false };
     if (permission?.kind !== "requested") {
@@ -249,25 +253,34 @@ export class BreakerSync implements ProbePermissions {
     for (const id of this.#probes.takeEnded(circuit, now)) this.#returnProbe(circuit, id);
   }
 
+  /** Whether the store still has the lease: it ends when a process opens the circuit again, or an operator closes it. */
+  #isLeased(circuit: CircuitHolder, { id, serial }: ProbePermission & { readonly kind: "granted" }): boolean {
+    const record = circuitRecordOf(this.#records.known(recordNameOf(circuit)), circuitName(circuit));
+    return record.serial <= serial || record.probes.some(probe => probe.id === id);
+  }
+
   async #requestProbe(circuit: CircuitHolder, leaseUs: number): Promise<void> {
     this.#probesRequested += 1;
     const id = `${this.#ownProbes}${this.#probesRequested}`;
     const { trialCalls } = circuit.policy;
     const longestOpenUs = this.#breakers.table.longestOpenUs(circuit);
     let isRefused = false;
+    let serial = Number.POSITIVE_INFINITY;
     // If the store is away, the probe may be sent. It may also be sent if the store has lost the change that opened the
     // circuit: the record then says that the circuit is closed, so that the peers send all their calls.
     await this.#write(recordNameOf(circuit), (record, nowUs) => {
       const probe = { id, expiresUs: nowUs + leaseUs };
       const next = leaseProbe(record, circuitName(circuit), probe, trialCalls, nowUs, longestOpenUs);
-      isRefused = next === record && !circuitRecordOf(record, circuitName(circuit)).isClosed;
+      const leased = circuitRecordOf(next, circuitName(circuit));
+      isRefused = next === record && !leased.isClosed;
+      serial = leased.serial;
       return next;
     });
     this.#probes.setPermission(
       circuit,
       isRefused
         ? { kind: "refused", untilUs: this.#time.monotonicUs() + REFUSED_US }
-        : { kind: "granted", id, returnTimer: this.#returnUnused(circuit, id) },
+        : { kind: "granted", id, serial, returnTimer: this.#returnUnused(circuit, id) },
     );
     this.#report({ kind: "unblocked", blocker: circuit });
   }

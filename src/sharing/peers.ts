@@ -272,6 +272,11 @@ export class Peers {
     }
   }
 
+  /** A request of this role budget waits no longer, or only for the end of a denial: it does not use its units now. */
+  left(roleBudget: RoleBudget): void {
+    this.#unitLeases?.returnUnneeded(roleBudget);
+  }
+
   charged(roleBudget: RoleBudget, { units, costs }: Charge): void {
     if (units > 0) this.#unitLeases?.charged(roleBudget, units);
     this.#readAhead(roleBudget);

@@ -5,7 +5,8 @@ import type { Timer } from "../time/time.ts";
 /** The permission to send a probe that no call has used yet, or the reason why there is none. */
 export type ProbePermission =
   | { readonly kind: "requested"; readonly reply: Promise<void> }
-  | { readonly kind: "granted"; readonly id: string; readonly returnTimer: Timer }
+  /** `serial`: that of the circuit's record with the lease. Infinity if the store could not be asked. */
+  | { readonly kind: "granted"; readonly id: string; readonly serial: number; readonly returnTimer: Timer }
   | { readonly kind: "refused"; readonly untilUs: number };
 
 /** The probes that this process has leased from the store, or has asked it for, by circuit. */

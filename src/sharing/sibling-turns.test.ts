@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { storeWith } from "../../test/sharing/store-with.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import { Gate } from "../gate/gate.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
+import type { Grant } from "../limiter/grant.ts";
 import { Waiter } from "../limiter/waiter.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
@@ -267,3 +269,83 @@ test("the work for a unit of a total does not grow with the partitions that wait
   assert.ok(requests <= 2 * sent, `${requests} requests to the store`);
   assert.ok(judged <= 2 * sent, `${judged} judgements of a request`);
 });
+
+test("a request that has waited for a probe uses the unit that it has leased, also if its sibling waits for units", async () => {
+  const time = new FakeTime();
+  const member = new MemoryStore(time).member("p");
+  let replied = Promise.resolve();
+  const store = storeWith(member, {
+    read: async name => {
+      await time.sleep(1);
+      return member.read(name);
+    },
+    change: async (name, step) => {
+      const changed = await member.change(name, step);
+      await replied;
+      return changed;
+    },
+  });
+  const circuits = { fail_max: 1, reset_timeout_s: 5, half_open: { jitter_ms: 0 } };
+  const breakers = new BreakerRegistry({ defaults: circuits }, { time });
+  const limits = limitPoliciesFrom(twoRoles("1/SECOND"), "test");
+  const gate = new Gate(limits, time, { store, breakers, random: () => 0.5 });
+  const first = gate.enter({ host: HOST, role: "landing" });
+  await time.advance(1);
+  const failed = await first;
+  failed.written();
+  fail(failed);
+  failed.release();
+  await time.advance(5000);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  replied = promise;
+  const sent: string[] = [];
+  for (const role of ["landing", "metadata"] as const) {
+    void send(gate, { role }).then(() => sent.push(role));
+    await time.advance(1);
+  }
+  assert.deepEqual(sent, [], "one waits for its probe, and the other one for a unit");
+  resolve();
+  await time.advance(2000);
+  assert.deepEqual(sent, ["landing", "metadata"]);
+  await gate.close();
+});
+
+for (const end of ["is aborted", "finds its circuit open"] as const)
+  test(`a request that ${end} returns the unit that it has leased`, async () => {
+    const time = new FakeTime();
+    const shared = new MemoryStore(time);
+    const member = shared.member("p");
+    const store = storeWith(member, {
+      read: async name => {
+        await time.sleep(300);
+        return member.read(name);
+      },
+    });
+    const limits = limitPoliciesFrom(twoRoles("1/SECOND"), "test");
+    const circuits = { defaults: { fail_max: 1, reset_timeout_s: 60 } };
+    const [gate, peer] = [store, shared.member("q")].map(
+      each =>
+        new Gate(limits, time, { store: each, breakers: new BreakerRegistry(circuits, { time }), random: () => 0.5 }),
+    ) as [Gate, Gate];
+    const first = await peer.enter({ host: HOST, role: "landing" });
+    first.written();
+    if (end === "finds its circuit open") fail(first);
+    first.release();
+    await time.advance(2000);
+    const abort = new AbortController();
+    const ended = assert.rejects(send(gate, { role: "landing" }, { signal: abort.signal }));
+    await time.advance(100);
+    if (end === "is aborted") abort.abort();
+    await time.advance(200);
+    let sent = 0;
+    void send(peer, { role: "metadata" }).then(() => (sent += 1));
+    await time.advance(1000);
+    assert.equal(sent, 1);
+    abort.abort();
+    await ended;
+    await Promise.all([gate.close(), peer.close()]);
+  });
+
+function fail(grant: Grant): void {
+  grant.report({ outcome: { kind: "failure", cause: "status", throttled: false }, status: 503 });
+}

@@ -145,6 +145,11 @@ export class UnitLeases {
     this.#units.leaseOf(roleBudget).keptUntilUs = nowUs + USE_WITHIN_US;
   }
 
+  /** If no request uses what is left over now, the other processes may. */
+  returnUnneeded(roleBudget: RoleBudget): void {
+    if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
+  }
+
   charged(roleBudget: RoleBudget, units: number): void {
     const unitLease = this.#units.leaseOf(roleBudget);
     unitLease.charge(units);
@@ -349,9 +354,7 @@ export class UnitLeases {
       this.#storeLost(this.#outage.failed(error as StoreError, sentUs), unsettled, roleBudgets);
     }
     if (this.#changes.length > 0) this.#wake();
-    // No request uses what is left over now: the other processes may.
-    for (const roleBudget of roleBudgets)
-      if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
+    for (const roleBudget of roleBudgets) this.returnUnneeded(roleBudget);
     if (this.#hasMore) this.#scheduleExchange();
   }
 

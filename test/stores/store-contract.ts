@@ -167,6 +167,20 @@ export function storeContract(name: string, open: (t: TestContext) => Promise<Te
     assert.deepEqual(await ask(b, { ...one("k", 10), most: 9 }), { kind: "granted", units: 9, isStricter: false });
   });
 
+  it("a request for more units than another process permits delays no other, and waits until that limit ends", async tested => {
+    const [strict, heavy] = [await tested.member(), await tested.member()];
+    const two: LeaseRequest = { ...one("k", 5), least: 2, most: 2 };
+    for (let second = 0; second < 5; second += 1) {
+      assert.equal(await units(strict, one("k", 1)), 1);
+      await written(strict, 1, "k");
+      assert.equal(await units(heavy, two), 0);
+      await tested.advance(1000);
+      assert.equal(await units(heavy, two), 0);
+    }
+    await tested.advance(LEASE_MS);
+    assert.equal(await units(heavy, two), 2);
+  });
+
   it("processes that all wait get equal shares, whatever their order", async tested => {
     const members = [await tested.member(), await tested.member(), await tested.member()];
     const got = [0, 0, 0];

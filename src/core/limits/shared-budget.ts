@@ -226,10 +226,11 @@ export class SharedBudget {
 
   /**
    * Records whether a process requested more than it got. If so, it has a turn in the queue, and asks again at `dueUs`.
+   * If it needs more units than another process permits, it has none: units reserved for it would never be enough.
    */
   setWaiting(processId: string, demand: UnitDemand | undefined, dueUs: number, nowUs: number): void {
     const member = this.#memberOf(processId);
-    if (demand === undefined) {
+    if (demand === undefined || demand.least > this.#smallestLimit) {
       this.#turns.leave(member, nowUs);
       return;
     }
@@ -361,8 +362,7 @@ export class SharedBudget {
    * due later than they are free, so that several units are also reserved until the first process is due.
    */
   #reservedUntilUs(least: number, unitsBefore: number, nowUs: number): number {
-    const limit = Math.min(...this.#windows.map(window => window.limit));
-    const units = Math.max(least, Math.min(unitsBefore, limit));
+    const units = Math.max(least, Math.min(unitsBefore, this.#smallestLimit));
     const freeUs = this.#log.earliestUs(this.#windows, this.#spacingUs, units, nowUs);
     return (unitsBefore > 1 ? Math.max(freeUs, this.#turns.headDueUs) : freeUs) + TURN_US;
   }
@@ -370,8 +370,11 @@ export class SharedBudget {
   /** The units of one turn. */
   #turnUnits({ least, most }: UnitDemand, others: number): number {
     if (this.#spacingUs > 0) return least;
-    const limit = Math.min(...this.#windows.map(window => window.limit));
-    return Math.max(least, Math.min(most, Math.floor(limit / (TURNS_PER_WINDOW * (others + 1)))));
+    return Math.max(least, Math.min(most, Math.floor(this.#smallestLimit / (TURNS_PER_WINDOW * (others + 1)))));
+  }
+
+  get #smallestLimit(): number {
+    return Math.min(...this.#windows.map(({ limit }) => limit));
   }
 
   /** Applies the strictest limit of all live processes for each window length. */

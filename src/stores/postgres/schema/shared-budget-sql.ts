@@ -209,15 +209,20 @@ BEGIN
   RETURN free;
 END $f$;
 
--- The units of one turn.
-CREATE OR REPLACE FUNCTION turn_units(b working_budget, least_units float8, most_units float8, others float8)
-RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
+CREATE OR REPLACE FUNCTION smallest_limit(b working_budget) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
 DECLARE
   lowest float8 := 'Infinity';
 BEGIN
-  IF b.spacing_us > 0 THEN RETURN least_units; END IF;
   FOR i IN 1..cardinality(b.limits) LOOP lowest := least(lowest, b.limits[i]); END LOOP;
-  RETURN greatest(least_units, least(most_units, floor(lowest / (${TURNS_PER_WINDOW} * (others + 1)))));
+  RETURN lowest;
+END $f$;
+
+-- The units of one turn.
+CREATE OR REPLACE FUNCTION turn_units(b working_budget, least_units float8, most_units float8, others float8)
+RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $f$
+BEGIN
+  IF b.spacing_us > 0 THEN RETURN least_units; END IF;
+  RETURN greatest(least_units, least(most_units, floor(smallest_limit(b) / (${TURNS_PER_WINDOW} * (others + 1)))));
 END $f$;
 
 -- Until when free units are reserved for the turns before: a moment after all of them could have theirs; several units
@@ -225,11 +230,8 @@ END $f$;
 CREATE OR REPLACE FUNCTION reserved_until(b working_budget, least_units float8, ahead float8)
 RETURNS float8 LANGUAGE plpgsql STABLE AS $f$
 DECLARE
-  lowest float8 := 'Infinity';
-  frees_us float8;
+  frees_us float8 := free_us(b, greatest(least_units, least(ahead, smallest_limit(b))));
 BEGIN
-  FOR i IN 1..cardinality(b.limits) LOOP lowest := least(lowest, b.limits[i]); END LOOP;
-  frees_us := free_us(b, greatest(least_units, least(ahead, lowest)));
   RETURN CASE WHEN ahead > 1 THEN greatest(frees_us, b.head_due_us) ELSE frees_us END + ${TURN_US};
 END $f$;
 
@@ -319,10 +321,11 @@ BEGIN
   RETURN leave_turn(b);
 END $f$;
 
--- After all requests of the exchange: a process that got too few units of a budget has a turn there.
+-- After all requests of the exchange: a process that got too few units of a budget has a turn there, unless it needs more
+-- than another process permits.
 CREATE OR REPLACE FUNCTION set_waiting(b working_budget) RETURNS working_budget LANGUAGE plpgsql AS $f$
 BEGIN
-  IF b.wait_due_us IS NULL THEN RETURN leave_turn(b); END IF;
+  IF b.wait_due_us IS NULL OR b.wait_least > smallest_limit(b) THEN RETURN leave_turn(b); END IF;
   RETURN join_turns(b, turn_units(b, b.wait_least, b.wait_most, others_of(b)), least(b.wait_due_us, b.now_us + ${MAX_TURN_US}));
 END $f$;
 `;

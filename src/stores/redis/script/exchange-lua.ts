@@ -121,7 +121,7 @@ end
 for _, b in pairs(budgets) do
   if b.is_requested then
     local mine, wait = b.mine, b.wait
-    if not wait then
+    if not wait or wait.least > smallest_limit(b) then
       leave_turn(b, mine)
     else
       local due_us = math.min(wait.due_us, b.now_us + MAX_TURN_US)

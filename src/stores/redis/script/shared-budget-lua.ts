@@ -55,9 +55,7 @@ end
 -- Until when free units are reserved for the turns before: a moment after all of them could have theirs; several units
 -- also until the first process is due.
 local function reserved_until(b, least, ahead)
-  local limit = math.huge
-  for index = 1, #b.windows do limit = math.min(limit, b.windows[index].limit) end
-  local free_us = free_at(b, math.max(least, math.min(ahead, limit)))
+  local free_us = free_at(b, math.max(least, math.min(ahead, smallest_limit(b))))
   return (ahead > 1 and math.max(free_us, b.head_due_us) or free_us) + TURN_US
 end
 

@@ -45,11 +45,15 @@ local function others_of(b)
   return others, math.ceil(units * math.max(0, turns - over) / turns)
 end
 
+local function smallest_limit(b)
+  local limit = math.huge
+  for index = 1, #b.windows do limit = math.min(limit, b.windows[index].limit) end
+  return limit
+end
+
 -- The units of one turn.
 local function turn_units(b, least, most, others)
   if b.spacing_us > 0 then return least end
-  local limit = math.huge
-  for index = 1, #b.windows do limit = math.min(limit, b.windows[index].limit) end
-  return math.max(least, math.min(most, math.floor(limit / (TURNS_PER_WINDOW * (others + 1)))))
+  return math.max(least, math.min(most, math.floor(smallest_limit(b) / (TURNS_PER_WINDOW * (others + 1)))))
 end
 `;
