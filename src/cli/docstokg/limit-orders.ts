@@ -77,7 +77,7 @@ async function sendOrder(text: string, read: () => OrderRequest, flags: Flags, i
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 
-interface HeldRole extends RecordedHold {
+interface RemainingHold extends RecordedHold {
   readonly role: Role;
 }
 
@@ -89,7 +89,7 @@ async function otherHolds(
   operator: Pick<Operator, "hold">,
   units: readonly string[],
   roles: readonly Role[],
-): Promise<readonly HeldRole[]> {
+): Promise<readonly RemainingHold[]> {
   try {
     const found = await Promise.all(
       units.flatMap(unit => roles.map(async role => ({ role, held: await operator.hold([unit], role) }))),
@@ -111,7 +111,7 @@ export function limitTargetOf({ target }: Pick<ResolvedTarget, "target">): Limit
 function jsonOf(
   target: BreakerTarget,
   { given, storedMs, acknowledgements }: OrderResult,
-  stillHeld: readonly HeldRole[],
+  stillHeld: readonly RemainingHold[],
 ) {
   const heldUntil = (ms: number) => (ms > 0 ? new Date(storedMs + ms).toISOString() : null);
   return {
@@ -130,7 +130,7 @@ function jsonOf(
 function orderLines(
   target: BreakerTarget,
   { given, storedMs, acknowledgements }: OrderResult,
-  stillHeld: readonly HeldRole[],
+  stillHeld: readonly RemainingHold[],
   storeName: string,
 ): readonly string[] {
   const stateOf = (ms: number) => (ms > 0 ? `held until ${formatUtc(storedMs + ms)} (${formatWait(ms)})` : "released");
