@@ -34,8 +34,22 @@ export function agedKey(key: KeySnapshot, { ageMs, calls }: StatusAge): KeySnaps
   };
 }
 
-/** The length of a window, from its rate: `10/SECOND`, `credits 100/3MINUTE`. Infinity for a text of another version. */
+/** Rates whose length was parsed. A policy has few of them; the bound is for texts of other versions. */
+const LENGTHS_MAX = 1000;
+const lengthsMs = new Map<string, number>();
+
+/** The length of a window, from its rate. Parsed once, because the statuses of many processes are read each second. */
 function lengthMsOf({ rate }: WindowSnapshot): number {
+  const known = lengthsMs.get(rate);
+  if (known !== undefined) return known;
+  if (lengthsMs.size >= LENGTHS_MAX) lengthsMs.clear();
+  const ms = parsedLengthMs(rate);
+  lengthsMs.set(rate, ms);
+  return ms;
+}
+
+/** Of `10/SECOND` or `credits 100/3MINUTE`. Infinity for a text of another version. */
+function parsedLengthMs(rate: string): number {
   const [text] = /\d+\/\d*[A-Z]+/.exec(rate) ?? [];
   if (text === undefined) return Number.POSITIVE_INFINITY;
   try {
