@@ -1,6 +1,6 @@
 import { isOperatorReason, reasonText } from "../../breaker/cooldowns.ts";
 import { combinedStatus, type SharedBreakerStatus, worseStatus } from "../../breaker/host-status.ts";
-import { type Constraint, type DecidedBy, HOLD, isDocstokgError, type LearnedFrom } from "../../errors.ts";
+import { type Constraint, type DecidedBy, HOLD, isDocstokgError, type LearnedFrom, RAMP_UP } from "../../errors.ts";
 import { agedKey } from "../../http/aged-key.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
@@ -187,7 +187,15 @@ export async function sharedFacts(
 
 /** When a slot or a window becomes free may be unknown: every other process may send the request earlier. */
 function knownReadyMs({ readyMs, constraint, isUsedUp = false }: ProcessFacts): number {
-  return isUsedUp || constraint?.kind === "concurrency" ? Number.POSITIVE_INFINITY : readyMs;
+  return isUsedUp || waitsForCalls(constraint) ? Number.POSITIVE_INFINITY : readyMs;
+}
+
+/**
+ * Whether a request waits until other calls end: for a concurrency slot, or because traffic resumes after a cooldown.
+ * `max_delay_ms` does not bound such a wait.
+ */
+export function waitsForCalls(constraint: Constraint | undefined): boolean {
+  return constraint?.kind === "concurrency" || constraint?.limit.startsWith(RAMP_UP) === true;
 }
 
 /** As the processes name it in refusals. */

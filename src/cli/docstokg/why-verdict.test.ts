@@ -113,6 +113,24 @@ test("the max_delay_ms of the process that would send the request decides whethe
   assert.match(whyVerdict("metadata", policy, connected({}, first), unread).text, /the call waits at most 500 ms/);
 });
 
+test("a request waits for the calls with which traffic resumes after a cooldown, whatever its max_delay_ms", () => {
+  const rampUp = { kind: "breaker", owner: host, limit: "ramp-up after a cooldown (1 in flight)" } as const;
+  const facts = connected({}, { readyMs: 5000, constraint: rampUp });
+  assert.deepEqual(verdict(facts), ["wait", null, "breaker"]);
+  assert.equal(
+    whyVerdict("metadata", policy, facts, unread).text,
+    "Waits for the answers of other calls in process 7: ramp-up after a cooldown (1 in flight) of a.example. The wait cannot be estimated.",
+  );
+});
+
+test("a process that waits for its breaker does not stop a request whose breaker is in shadow mode", () => {
+  const open = { kind: "breaker", owner: host, limit: "open circuit (failures)" } as const;
+  const facts = connected({}, { readyMs: 5000, constraint: open });
+  const { kind, text } = whyVerdict("metadata", { ...policy, isBreakerShadow: true }, facts, unread);
+  assert.equal(kind, "send");
+  assert.match(text, /^Sent at once\. Shadow mode only reports: Refused by process 7: open circuit/);
+});
+
 test("the wait for units that the processes have used together cannot be estimated", () => {
   const facts = connected({}, { constraint: window, isUsedUp: true });
   assert.deepEqual(verdict(facts), ["wait", null, "window"]);

@@ -4,7 +4,7 @@ import { type Constraint, describeConstraint, HOLD } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
-import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
+import { type CacheFacts, type PolicyFacts, type ProcessFacts, type SharedFacts, waitsForCalls } from "./why-facts.ts";
 
 /** The result that a request would have now, and the limit that decides. */
 export interface WhyVerdict {
@@ -62,10 +62,19 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
   if (!isShadow || constraint?.limit.startsWith(HOLD)) return enforced;
   const rest: SharedFacts =
     constraint?.kind === "breaker"
-      ? { ...shared, report: { ...shared.report, cooldownMs: 0, circuits: [] } }
+      ? {
+          ...shared,
+          report: { ...shared.report, cooldownMs: 0, circuits: [] },
+          processes: shared.processes.map(withoutBreaker),
+        }
       : { ...shared, processes: [] };
   const verdict = sendVerdict(role, policy, rest);
   return { ...verdict, text: `${verdict.text} Shadow mode only reports: ${enforced.text}` };
+}
+
+/** A process may have another policy, in which the breaker is enforced, and wait for it. */
+function withoutBreaker(process: ProcessFacts): ProcessFacts {
+  return process.constraint?.kind === "breaker" ? { ...process, readyMs: 0, constraint: undefined } : process;
 }
 
 function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
@@ -88,8 +97,9 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Refused: circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight.`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
-  if (constraint?.kind === "concurrency") {
-    const text = `Waits for a concurrency slot in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
+  if (constraint !== undefined && waitsForCalls(constraint)) {
+    const what = constraint.kind === "concurrency" ? "a concurrency slot" : "the answers of other calls";
+    const text = `Waits for ${what} in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
     return { kind: "wait", sendInMs: null, constraint, text };
   }
   if (isUsedUp && constraint !== undefined) {
