@@ -1,3 +1,5 @@
+import { USE_WITHIN_US } from "./shared-use.ts";
+
 /** Units that were leased from the same budgets of the store. */
 export interface LeasedPart {
   /** Store keys of these budgets. */
@@ -42,6 +44,14 @@ export class UnitLease {
     if (units === 0) return 0;
     if (units <= this.unusedUnits) return this.#usableUs;
     return units < this.refusedUnits ? 0 : this.notBeforeUs;
+  }
+
+  /**
+   * Until when unused units may be used. If there was no reply about this budget for a while, the process may have been
+   * stopped, or the store may have lost the budget. A reply about another one does not show that it still counts them.
+   */
+  get usableUntilUs(): number {
+    return Math.max(this.leasedUs, this.contactUs) + USE_WITHIN_US;
   }
 
   get isIdle(): boolean {

@@ -45,6 +45,7 @@ export class CostLeases {
   readonly #isAway: () => boolean;
   readonly #wake: () => void;
   readonly #changes: PeerChange[] = [];
+  readonly #refused = new Set<RoleBudget>();
   readonly #wanted = new Map<CostLog, WantedCost>();
   /** Amounts that were used beyond the estimates, to be leased from the store as soon as they are free. */
   readonly #debts = new Map<CostLog, LeasedCost & { amount: number }>();
@@ -144,6 +145,13 @@ export class CostLeases {
 
   takeChanges(): readonly PeerChange[] {
     return this.#changes.splice(0);
+  }
+
+  /** The role budgets whose requests have to wait for costs, as the store has said since the last call. */
+  takeRefused(): readonly RoleBudget[] {
+    const refused = [...this.#refused];
+    this.#refused.clear();
+    return refused;
   }
 
   /** Returns all amounts, also those of an exchange in flight. The store is closed by the unit leases. */
@@ -282,6 +290,7 @@ export class CostLeases {
       const waitMs = reply.isStricter ? Math.min(reply.waitMs, LEASE_MS) : reply.waitMs;
       lease.notBeforeUs = this.#time.monotonicUs() + Math.ceil(waitMs * 1000);
       lease.refusedUnits = least;
+      this.#refused.add(roleBudget);
     }
     this.#changes.push({ kind: "ready", roleBudget });
   }

@@ -1,4 +1,5 @@
 import type { RoleBudget } from "../limiter/role-budget.ts";
+import { USE_WITHIN_US } from "../limiter/shared-use.ts";
 import { UnitLease } from "../limiter/unit-lease.ts";
 import { LEASE_MS } from "../stores/store.ts";
 import type { Time, Timer } from "../time/time.ts";
@@ -14,15 +15,28 @@ export class LeasedUnits {
   readonly #time: Time;
   readonly #onWritten: (roleBudget: RoleBudget) => void;
   readonly #onPending: () => void;
+  readonly #onOld: (roleBudget: RoleBudget) => void;
   readonly settlements = new Settlements();
   /** Role budgets with leased units. */
   readonly #roleBudgets = new Set<RoleBudget>();
   #renewal: Timer | undefined;
+  /** Fires when the first unused units are too old. */
+  #aging: Timer | undefined;
 
-  constructor(time: Time, onWritten: (roleBudget: RoleBudget) => void, onPending: () => void) {
+  /**
+   * @param onOld called with a role budget whose unused units are too old to be used, because its requests wait for
+   *   something else: they are to be returned
+   */
+  constructor(
+    time: Time,
+    onWritten: (roleBudget: RoleBudget) => void,
+    onPending: () => void,
+    onOld: (roleBudget: RoleBudget) => void,
+  ) {
     this.#time = time;
     this.#onWritten = onWritten;
     this.#onPending = onPending;
+    this.#onOld = onOld;
   }
 
   leaseOf(roleBudget: RoleBudget): UnitLease {
@@ -35,6 +49,7 @@ export class LeasedUnits {
     this.leaseOf(roleBudget).add(keys, units, this.#time.monotonicUs(), delayUs);
     this.#roleBudgets.add(roleBudget);
     this.#renewal ??= this.#renewLater();
+    this.#aging ??= this.#findOldIn(delayUs + USE_WITHIN_US);
   }
 
   /**
@@ -82,7 +97,23 @@ export class LeasedUnits {
   /** Ends the renewal, and returns all units, those of grants too. */
   close(): void {
     this.#renewal?.cancel();
+    this.#aging?.cancel();
     for (const roleBudget of this.#roleBudgets) this.settle(roleBudget, 0, roleBudget.unitLease?.leasedUnits ?? 0);
+  }
+
+  #findOldIn(us: number): Timer {
+    return setUnreferencedTimer(this.#time, us / 1000, () => {
+      this.#aging = undefined;
+      const nowUs = this.#time.monotonicUs();
+      let nextUs = Number.POSITIVE_INFINITY;
+      for (const roleBudget of this.#roleBudgets) {
+        const { unitLease } = roleBudget;
+        if (unitLease === undefined || unitLease.unusedUnits === 0) continue;
+        if (unitLease.usableUntilUs <= nowUs) this.#onOld(roleBudget);
+        else nextUs = Math.min(nextUs, unitLease.usableUntilUs);
+      }
+      if (nextUs < Number.POSITIVE_INFINITY) this.#aging = this.#findOldIn(nextUs - nowUs);
+    });
   }
 
   /** Renews the leases well before they expire, and returns unused units. */

@@ -87,6 +87,7 @@ export class Peers {
       ...(this.#breakerSync?.takeChanges() ?? []),
     ];
     if (this.#unitLeases === undefined) return changes;
+    for (const roleBudget of this.#costLeases?.takeRefused() ?? []) this.#unitLeases.returnUnused(roleBudget);
     // The unit leases alone decide when the store of the limits is away and when it is back.
     const isOfLimits = (change: PeerChange) =>
       change.kind === "store" && (change.shares === "limits" || !this.#hasOwnBreakerStore);

@@ -346,6 +346,49 @@ for (const end of ["is aborted", "finds its circuit open"] as const)
     await Promise.all([gate.close(), peer.close()]);
   });
 
+test("a role that waits for costs leaves the units of the total to its sibling", async () => {
+  const time = new FakeTime();
+  const shared = new MemoryStore(time);
+  const landing = { ...ROLE, costs: { credits: "10/60SECOND" }, call_costs: { credits: 10 } };
+  const limits: RatelimitsOptions = { hosts: { [HOST]: { metadata: ROLE, landing, total: ONE_A_SECOND } } };
+  const sent = { metadata: 0, landing: 0 };
+  for (const name of ["p", "q"]) {
+    const store = shared.member(name);
+    const gate = new Gate(limitPoliciesFrom(limits, "test"), time, { store, random: () => 0.5 });
+    for (const role of ["metadata", "landing"] as const)
+      void (async () => {
+        for (;;) {
+          await send(gate, { role });
+          sent[role] += 1;
+        }
+      })();
+  }
+  await time.advance(119_000);
+  assert.equal(sent.landing, 2);
+  assert.equal(sent.metadata, 116, "one unit of the total waits for each refusal of costs");
+});
+
+test("leased units that no request uses within a second are returned", async () => {
+  const time = new FakeTime();
+  const shared = new MemoryStore(time);
+  const slow = storeWith(shared.member("p"), {
+    read: async name => {
+      await time.sleep(5000);
+      return shared.member("p").read(name);
+    },
+  });
+  const limits = limitPoliciesFrom(twoRoles("1/60SECOND"), "test");
+  const [gate, peer] = [slow, shared.member("q")].map(
+    store => new Gate(limits, time, { store, breakers: new BreakerRegistry({}, { time }), random: () => 0.5 }),
+  ) as [Gate, Gate];
+  void send(gate, { role: "landing" });
+  await time.advance(1000);
+  let sent = 0;
+  void send(peer, { role: "metadata" }).then(() => (sent += 1));
+  await time.advance(1);
+  assert.equal(sent, 1);
+});
+
 function fail(grant: Grant): void {
   grant.report({ outcome: { kind: "failure", cause: "status", throttled: false }, status: 503 });
 }

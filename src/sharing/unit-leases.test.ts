@@ -301,6 +301,7 @@ test("a request with maxWaitMs 0 is granted free units, and refused at once when
   await time.advance(10);
   (await first)?.release();
   await refused;
+  await time.advance(1000);
   assert.equal(time.armedTimers, 1, "only the lease of the other is renewed");
 });
 

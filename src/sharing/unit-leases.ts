@@ -94,6 +94,7 @@ export class UnitLeases {
       time,
       roleBudget => this.#spare.keeps(roleBudget) || this.#settleNow(),
       () => this.#settleNow(),
+      roleBudget => this.returnUnused(roleBudget),
     );
     this.#spare = new SpareUnits({ time, processes: () => store.processes, onKept: () => this.#returnKept() });
     this.#requests = new UnitRequests(time, this.#pace, this.#spare);
@@ -105,10 +106,7 @@ export class UnitLeases {
     if (units === 0 || this.#outage.isSharing || !roleBudget.isLimited) return true;
     const { unitLease } = roleBudget;
     if (unitLease === undefined || unitLease.unusedUnits < units) return false;
-    // If there was no reply about this budget for a while, the process may have been stopped, or the store may have
-    // lost the budget. A reply about another budget does not show that the store still counts these units.
-    const { leasedUs, contactUs } = unitLease;
-    return nowUs >= leasedUs && nowUs - Math.max(leasedUs, contactUs) < USE_WITHIN_US;
+    return nowUs >= unitLease.leasedUs && nowUs < unitLease.usableUntilUs;
   }
 
   /**
@@ -145,9 +143,16 @@ export class UnitLeases {
     this.#units.leaseOf(roleBudget).keptUntilUs = nowUs + USE_WITHIN_US;
   }
 
+  /** Requests of this role budget wait for something else than units. Requests beside it may use its units. */
+  returnUnused(roleBudget: RoleBudget): void {
+    if (!roleBudget.holdsUnits(1)) return;
+    this.#units.returnUnused(roleBudget);
+    this.#changes.push({ kind: "earlier", roleBudget });
+  }
+
   /** If no request uses what is left over now, the other processes may. */
   returnUnneeded(roleBudget: RoleBudget): void {
-    if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.#units.returnUnused(roleBudget);
+    if (roleBudget.waiting === 0 && !this.#spare.keeps(roleBudget)) this.returnUnused(roleBudget);
   }
 
   charged(roleBudget: RoleBudget, units: number): void {
