@@ -65,15 +65,15 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
       ? {
           ...shared,
           report: { ...shared.report, cooldownMs: 0, circuits: [] },
-          processes: shared.processes.map(withoutBreaker),
+          processes: shared.processes.map(asIfAdmitted),
         }
       : { ...shared, processes: [] };
   const verdict = sendVerdict(role, policy, rest);
   return { ...verdict, text: `${verdict.text} Shadow mode only reports: ${enforced.text}` };
 }
 
-/** A process may have another policy, in which the breaker is enforced, and wait for it. */
-function withoutBreaker(process: ProcessFacts): ProcessFacts {
+/** A process may have another policy, in which the circuit is enforced, and wait for it. */
+function asIfAdmitted(process: ProcessFacts): ProcessFacts {
   return process.constraint?.kind === "breaker" ? { ...process, readyMs: 0, constraint: undefined } : process;
 }
 
