@@ -1,6 +1,7 @@
 /**
- * axios through a hub. axios must use its fetch adapter: its default adapter in Node uses `node:http`, which bypasses
- * the hub. `"User-Agent": false` removes the header of axios, so that the hub sends its own with a contact address.
+ * axios through a hub, with its fetch adapter. Its default adapter in Node uses `node:http`: a hub covers that with
+ * `hub.install()` or `hub.agents()`, without cache and retries. `"User-Agent": false` removes the header of axios, so that
+ * the hub sends its own with a contact address.
  *
  *     node examples/axios.ts [origin]
  */

@@ -7,6 +7,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -47,6 +48,10 @@ const { values, positionals } = parseArgs({
 const [folder] = positionals;
 if (folder === undefined || (values.cache !== "memory" && values.cache !== "sqlite")) {
   console.error("usage: npm run cache-suite -- <folder of the suite> [--cache memory|sqlite] [--list] [--id <test>]");
+  process.exit(2);
+}
+if (!existsSync(join(folder, "test-engine"))) {
+  console.error(`${resolve(folder)} has no test-engine: clone https://github.com/http-tests/cache-tests there`);
   process.exit(2);
 }
 

@@ -1,4 +1,6 @@
 /** `docstokg/harvest`, the library behind `docstokg run`: stores the files of works and yields a result for each work. */
+import "./http/supported-runtime.ts";
+
 export type { FileKind } from "./harvest/downloads/file-check.ts";
 export { LAYOUTS, type Layout, type LayoutTemplate } from "./harvest/downloads/layout.ts";
 export { METADATA_FORMATS, type MetadataFormat } from "./harvest/downloads/metadata-file.ts";

@@ -1,7 +1,8 @@
 /** Which modules an entry of the package loads: each one costs every program time when it starts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { join, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
@@ -28,6 +29,22 @@ function packagesIn(files: readonly string[]): readonly string[] {
   const names = files.flatMap(file => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? []);
   return [...new Set(names)].sort();
 }
+
+test("every entry that loads undici checks the runtime before it imports anything else", () => {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const entries = Object.values<string | { readonly default: string }>(exports).flatMap(entry =>
+    typeof entry === "string" ? [] : basename(entry.default, ".js"),
+  );
+  const withUndici = entries.filter(entry => packagesIn(loadedBy(entry)).includes("undici"));
+  const firstImport = (entry: string) =>
+    /^(?:import|export) .*$/m.exec(readFileSync(join(root, "src", `${entry}.ts`), "utf8"))?.[0];
+  const check = 'import "./http/supported-runtime.ts";';
+  assert.deepEqual(
+    withUndici.map(entry => [entry, firstImport(entry)]),
+    withUndici.map(entry => [entry, check]),
+  );
+  assert.deepEqual(withUndici, ["index", "harvest", "ontology", "register"]);
+});
 
 test("the limiter and the breaker load neither zod nor yaml nor undici, also when they check options", () => {
   const limiter = loadedBy(
@@ -61,7 +78,7 @@ const builtEntry = (name: string) => pathToFileURL(join(root, "dist", `${name}.j
 test("the built entries with a hub refuse an old Node before they load undici", () => {
   const old = `data:text/javascript,Object.defineProperty(process, "versions", { value: { node: "20.0.0" } });`;
   const hook = join(import.meta.dirname, "list-modules.ts");
-  for (const entry of ["index", "register", "ontology"]) {
+  for (const entry of ["index", "harvest", "ontology", "register"]) {
     const { stdout, stderr } = run(["--import", hook, "--import", old, "--import", builtEntry(entry), "--eval", "0"]);
     assert.match(stderr, /docstokg needs Node 22\.19 or newer; this is Node 20\.0\.0/, entry);
     // The file of the package is read, but nothing that it requires.

@@ -94,6 +94,7 @@ export const MANIFEST_TABLES: Readonly<Record<string, TableDescription>> = {
     columns: {
       id: "number of the run",
       command: "command line, without secrets",
+      flags: "the flags with which `docstokg retry` continues the run, as JSON; null for a run of `docstokg/harvest`",
       started_ms: "begin, in epoch milliseconds",
       ended_ms: "end; null while it runs",
       state: "`running`, `ended` or `interrupted`",

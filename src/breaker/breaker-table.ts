@@ -97,15 +97,15 @@ export class BreakerTable {
     const former = this.#formerOf(text, path, partition);
     if (partition !== undefined && this.#policies.isPerPartition(circuitName))
       return this.#partitionOwnersOf(route, partition, former);
-    const { circuit, cooldown } = this.#circuitAndCooldown(circuitName, cooldownName);
+    const { circuit, cooldown } = this.#ownersNamed(circuitName, cooldownName);
     const isOwner = host === circuitName || host === cooldownName;
     const isShadow = this.#policies.isShadow(circuitName);
     const own = isOwner ? undefined : this.#hosts.get(host);
     const owners = { circuit, cooldown, host: own, common: NO_HOSTS, former, isShadow };
     const isSole = circuit === cooldown && host === circuitName && !this.#policies.hasPaths(text);
-    // Former owners whose state is over never deny a call again, so owners without former ones can be cached.
-    const hadOthers = former.length > 0 || partition !== undefined || this.former.hasPaths(text);
-    if (isSole && (this.former.isEmpty || !hadOthers)) circuit.soleOwners = owners;
+    // Owners without former ones can be cached: a former owner whose state is over never denies a call again.
+    const mayHaveFormer = former.length > 0 || partition !== undefined || this.former.hasPaths(text);
+    if (isSole && (this.former.isEmpty || !mayHaveFormer)) circuit.soleOwners = owners;
     return owners;
   }
 
@@ -123,12 +123,12 @@ export class BreakerTable {
   ): CallOwners {
     const common = [...new Set([host, circuit, cooldown])].flatMap(name => this.#hosts.get(name) ?? []);
     const isShadow = this.#policies.isShadow(circuit);
-    const own = this.#circuitAndCooldown(partitionName(circuit, partition), partitionName(cooldown, partition));
+    const own = this.#ownersNamed(partitionName(circuit, partition), partitionName(cooldown, partition));
     return { ...own, host: undefined, common, former, isShadow };
   }
 
-  /** By their canonical names, created on first use. */
-  #circuitAndCooldown(circuitName: string, cooldownName: string): Pick<CallOwners, "circuit" | "cooldown"> {
+  /** The owners with these canonical names, created on first use. */
+  #ownersNamed(circuitName: string, cooldownName: string): Pick<CallOwners, "circuit" | "cooldown"> {
     const circuit = this.#hosts.get(circuitName) ?? this.#add(circuitName);
     if (cooldownName === circuitName) return { circuit, cooldown: circuit };
     const cooldown = this.#hosts.get(cooldownName) ?? this.#add(cooldownName);

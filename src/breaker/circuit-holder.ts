@@ -79,7 +79,10 @@ export class CircuitHolder {
     this.#order = order;
   }
 
-  /** Whether the throttle of a call with this permit is part of a burst that was counted. For resolvers: hosts have theirs. */
+  /**
+   * Whether the throttle of a call with this permit is part of a burst that was counted. Only for a resolver: for a host,
+   * `HostBreaker` counts.
+   */
   isThrottleCounted(permit: number): boolean {
     return this.#throttles?.isCounted(permit) ?? false;
   }

@@ -76,9 +76,9 @@ export function ordersForAll(
   request: CircuitRequest,
 ): readonly TargetOrder[] {
   if ("resolver" in target || request.kind === "open") return [{ target, request }];
-  // If a service has the circuits of the calls, no call passes those of the host, which would stay half-open for ever.
-  const isHalfOpen = request.kind === "half-open" && target.unit === circuitOwner;
-  const own = isHalfOpen ? request : ({ kind: "close" } as const);
+  // If the calls pass the circuits of a service, the circuits of the host get no trial calls. They would stay half-open
+  // for ever, so they are closed.
+  const own: CircuitRequest = target.unit === circuitOwner ? request : { kind: "close" };
   return [...others.map(unit => ({ target: { ...target, unit }, request })), { target, request: own }];
 }
 
@@ -240,8 +240,8 @@ export class Orders {
 
   /**
    * An order of a peer to close or half-open a host, or one role, also applies to the partitions that this process calls.
-   * It is written to their records, and applied when these are read back. There it has the version that it has for the
-   * host, so that it ends no newer order.
+   * It is written to their records, and applied when these are read back. It keeps the version that it has in the record
+   * of the host, so that it ends no newer order of a partition.
    */
   passToPartitions(name: string, order: BreakerOrder, version: number): void {
     const { table, record } = this.#deps;

@@ -35,6 +35,7 @@ export interface PassedCircuit {
 export interface CallLatency {
   /** When it was sent, after its jitter, in monotonic microseconds. */
   readonly sentUs: number;
+  /** Set when the response began: a later report of the same call does not count it again. */
   isCounted: boolean;
 }
 

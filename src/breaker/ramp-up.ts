@@ -28,7 +28,7 @@ export class RampUp {
   readonly name: CircuitName & { readonly host: string };
   /** Why the host was in cooldown. */
   reason: OpenReason = "failures";
-  /** Whether an operator has ordered one of the cooldowns that started since the ramp-up was last over. */
+  /** Whether an operator has ordered this cooldown, or an earlier one whose ramp-up was not over when this one started. */
   isOrdered = false;
   /** When its cooldown started, in monotonic microseconds. */
   startedUs = 0;

@@ -49,3 +49,14 @@ test("an error is reported after the last byte", async () => {
   assert.equal(first?.toString(), "a");
   await assert.rejects(reader.next(), { message: "reset" });
 });
+
+test("a body that has failed before it is read rejects instead of waiting for ever", async () => {
+  for (const cause of [new Error("connection lost"), undefined]) {
+    const body = new Readable({ read: () => undefined });
+    body.on("error", () => undefined);
+    const closed = new Promise(resolve => body.once("close", resolve));
+    body.destroy(cause);
+    await closed;
+    await assert.rejects(new BodyReader(body).next(), cause ?? /closed before it was complete/);
+  }
+});

@@ -5,6 +5,8 @@ const READ_AHEAD_BYTES = 1_048_576;
 /** Memory that a chunk takes beside its bytes, at least: a server may send single bytes. */
 const CHUNK_OVERHEAD_BYTES = 256;
 
+const CLOSED = "the response body closed before it was complete";
+
 /**
  * Reads a response body chunk by chunk. A Node stream that fails drops the chunks in its own buffer, and a resumed
  * download would have to request them again. This reader takes the chunks at once, and reports a failure after the last
@@ -28,7 +30,9 @@ export class BodyReader {
     body.once("end", () => this.#finish({}));
     // Never removed: a body that is destroyed early may emit a second error.
     body.on("error", (error: unknown) => this.#finish({ error }));
-    body.once("close", () => this.#finish({ error: new Error("the response body closed before it was complete") }));
+    body.once("close", () => this.#finish({ error: new Error(CLOSED) }));
+    // A body that has failed already emits nothing any more.
+    if (body.destroyed) this.#finish({ error: body.errored ?? new Error(CLOSED) });
   }
 
   /** All bytes that have arrived since the last call; undefined at the end. Rejects with the error of the body. */

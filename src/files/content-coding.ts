@@ -6,6 +6,7 @@ import zlib, { createBrotliDecompress, createGunzip, createInflate, createInflat
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import { fieldLine } from "../http/headers.ts";
 import { zstdFrames } from "./compression/zstd-frames.ts";
+import { dropBody } from "./drop-body.ts";
 
 /** The value of `accept-encoding` for the codings that `decodedBody` reads. */
 export const ACCEPTED_CODINGS = "gzip, br, deflate";
@@ -38,7 +39,7 @@ export function decodedBody(body: Readable, headers: HeaderFields): Readable {
 function decodedOnce(body: Readable, coding: Coding): Readable {
   const decoded = Readable.from(decode(body, coding), { objectMode: false });
   // Destroying `decoded` does not end a generator that waits for a chunk of the body.
-  decoded.once("close", () => body.destroy());
+  decoded.once("close", () => dropBody(body));
   return decoded;
 }
 

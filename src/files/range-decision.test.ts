@@ -68,6 +68,14 @@ test("a 200 is the full file, also after a range request", () => {
   });
 });
 
+test("a 206 that was not asked for is the file if it has all bytes, and a part of it is not", () => {
+  const part = (range: string) => decideRange(206, { "content-range": range }, undefined);
+  assert.deepEqual(part("bytes 0-249/250"), { kind: "full", totalBytes: 250 });
+  for (const range of ["bytes 0-248/250", "bytes 1-249/250", "bytes 0-249/*", "bytes 0-0/0"])
+    assert.equal(part(range).kind, "other");
+  assert.equal(decideRange(206, {}, undefined).kind, "other");
+});
+
 test("a 416 means complete if all three lengths agree", () => {
   const all = { ...resumePoint, bytes: 250 };
   assert.equal(decideRange(416, { "content-range": "bytes */250" }, all).kind, "complete");

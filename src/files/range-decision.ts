@@ -31,7 +31,7 @@ export type RangeDecision =
   | { readonly kind: "unchanged" }
   /** The body does not continue the partial file: request the file from its beginning. */
   | { readonly kind: "mismatch"; readonly reason: string }
-  /** The response is not the file: an error, a redirect, a part that was not requested. */
+  /** The response is not the file: an error, a redirect, a part that was not requested and is not the complete file. */
   | { readonly kind: "other" };
 
 /**
@@ -62,7 +62,8 @@ export function decideRange(
 ): RangeDecision {
   if (status === 200) return { kind: "full", totalBytes: contentLength(headers) };
   if (status === 304) return { kind: "unchanged" };
-  if (status === 206 && resumePoint !== undefined) return decidePartialContent(headers, resumePoint);
+  if (status === 206)
+    return resumePoint === undefined ? decideUnrequestedPart(headers) : decidePartialContent(headers, resumePoint);
   if (status === 416 && resumePoint !== undefined) {
     const [, total] = /^bytes \*\/(\d+)$/.exec(fieldLine(headers["content-range"]) ?? "") ?? [];
     // Complete only if three numbers are equal: the length announced with the validator, the length in this response,
@@ -73,6 +74,13 @@ export function decideRange(
     return { kind: "mismatch", reason: `no content at offset ${resumePoint.bytes} (416)` };
   }
   return { kind: "other" };
+}
+
+/** Some servers send every file as a part, also without `Range`. The part counts if it is the complete file. */
+function decideUnrequestedPart(headers: HeaderFields): RangeDecision {
+  const [, last, total] = /^bytes 0-(\d+)\/(\d+)$/.exec(fieldLine(headers["content-range"]) ?? "") ?? [];
+  const isComplete = total !== undefined && Number(last) + 1 === Number(total);
+  return isComplete ? { kind: "full", totalBytes: Number(total) } : { kind: "other" };
 }
 
 function decidePartialContent(headers: HeaderFields, resumePoint: ResumePoint): RangeDecision {

@@ -50,7 +50,7 @@ export interface GateOptions {
    * success has changed a limit, a circuit or a cooldown, an operator's order has ended, or the store is back.
    * @default none
    */
-  readonly onEased?: (() => void) | undefined;
+  readonly onLimitsEased?: (() => void) | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */
   readonly random?: (() => number) | undefined;
   /** Keys of each role that are kept although they are idle, so that the counts in snapshots go on. @default 0 */
@@ -111,7 +111,7 @@ export class Gate {
     const shared = { time, roleBudgets, queues, peers, emitter, warn };
     const parts = { ...shared, breakers, breakerQueue, admission, issuer };
     const explainTo = (error: RejectedError, request: EntryRequest) => this.#explainTo(error, request);
-    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain, onEased: options.onEased });
+    this.#waiting = new WaitingRequests({ ...parts, explainTo, explain, onLimitsEased: options.onLimitsEased });
   }
 
   /**

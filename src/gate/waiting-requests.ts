@@ -41,8 +41,8 @@ export interface WaitingRequestsDeps {
   readonly explainTo: (error: RejectedError, request: EntryRequest) => void;
   /** Finds the setting behind a wait; undefined without a hub. */
   readonly explain: ExplainConstraint | undefined;
-  /** As `GateOptions.onEased`. */
-  readonly onEased: (() => void) | undefined;
+  /** As `GateOptions.onLimitsEased`. */
+  readonly onLimitsEased: (() => void) | undefined;
 }
 
 /** Finds the setting behind a limit that delayed, refused or would have refused a request. */
@@ -161,7 +161,7 @@ export class WaitingRequests {
     else if (change.away !== undefined) this.#outageLimits.storeAway(change.away, change.shares);
     else {
       this.#outageLimits.storeBack(change.shares);
-      this.#deps.onEased?.();
+      this.#deps.onLimitsEased?.();
     }
   }
 
@@ -174,7 +174,7 @@ export class WaitingRequests {
       if (change.kind === "hold" && change.untilUs > 0) this.#emitHold(change);
       if (change.kind === "limit") this.#limitOrders.apply(change);
     }
-    if (changes.some(easesCalls)) this.#deps.onEased?.();
+    if (changes.some(easesCalls)) this.#deps.onLimitsEased?.();
     if (this.size === 0) return;
     // A circuit that opens again unblocks too: its calls wait for the lease of the failed probe, which may end later
     // than the new open time.

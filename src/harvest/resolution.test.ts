@@ -355,3 +355,20 @@ test("a resolver with endless follow-up requests is stopped", () => {
 test("a work that no resolver handles fails with no-resolver", () => {
   assert.equal(urlOf(resolutionOf([]).next(0)), "no-resolver");
 });
+
+test("a work whose copies have only formats that the run does not use fails with no-copy, and not with no-resolver", () => {
+  const xml: Candidate = { url: "https://x.example/a.xml", kind: "xml" };
+  const page: Candidate = { url: "https://x.example/a", kind: "landing" };
+  for (const [candidates, kinds] of [
+    [[xml], "xml"],
+    [[page], "pages"],
+    [[xml, page, xml], "xml, pages"],
+  ] as const) {
+    const resolution = resolutionOf([resolver("one")], { formats: ["pdf"] });
+    resolution.applyFinding(stepOf(resolution.next(0)), found(...candidates));
+    const next = resolution.next(0);
+    assert.ok(next.kind === "failed");
+    assert.equal(next.reason, "no-copy");
+    assert.equal(next.message, `found only ${kinds}, not used (--formats, --resolvers)`);
+  }
+});

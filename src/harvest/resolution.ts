@@ -290,8 +290,8 @@ export class Resolution {
     if (finding.kind === "failure") return false;
     if (finding.kind === "none") this.#addReason(finding.reason, undefined);
     else {
-      for (const candidate of finding.candidates) this.#add(candidate, resolver);
-      if (finding.candidates.length === 0) this.#addReason("no-copy", undefined);
+      const unused = finding.candidates.filter(candidate => !this.#add(candidate, resolver));
+      if (unused.length === finding.candidates.length) this.#addReason("no-copy", unusedText(unused));
     }
     const before = this.#work;
     this.#work = withFacts(before, resolver, finding.ids, finding.metadata);
@@ -307,27 +307,27 @@ export class Resolution {
     return finding.kind === "found" ? this.#apply(finding, pageReader.name) : false;
   }
 
-  #add(candidate: Candidate, resolver: string): void {
-    if (candidate.kind === "landing") {
-      this.#addPage(candidate.url);
-      return;
-    }
+  /** Adds a step for a candidate, if there is none yet. False if the run uses no files of its kind. */
+  #add(candidate: Candidate, resolver: string): boolean {
+    if (candidate.kind === "landing") return this.#addPage(candidate.url);
     const isOfArticle = isArticle(candidate);
     const formatIndex = isOfArticle ? this.#options.formats.indexOf(candidate.kind) : 0;
     const isWanted = isOfArticle ? formatIndex !== -1 : this.#collection !== undefined;
     const seenKey = isOfArticle ? candidate.url : `${FURTHER_FILE}${candidate.url}`;
-    if (!isWanted || this.#seenUrls.has(candidate.url) || this.#seenUrls.has(seenKey)) return;
+    if (!isWanted) return false;
+    if (this.#seenUrls.has(candidate.url) || this.#seenUrls.has(seenKey)) return true;
     const furtherFiles = this.#countFurtherFiles();
-    if (isOfArticle && this.#seenUrls.size - furtherFiles >= SEEN_MAX) return;
+    if (isOfArticle && this.#seenUrls.size - furtherFiles >= SEEN_MAX) return true;
     if (!isOfArticle && furtherFiles >= FURTHER_FILES_MAX) {
       this.#collection?.leaveOut();
-      return;
+      return true;
     }
     this.#seenUrls.add(seenKey);
     const step: FetchStep = { kind: "fetch", resolver, candidate, url: candidate.url };
     const pending = newStep(step, formatIndex === 0 ? RANK.best : RANK.lessPreferred + formatIndex, 0);
     const ready = isOfArticle ? pending : this.#collection?.hold(pending);
     if (ready !== undefined) this.#pending.add(ready);
+    return true;
   }
 
   /** Sources and supplements that have been added as steps. */
@@ -337,14 +337,17 @@ export class Resolution {
       : [...this.#seenUrls].filter(seen => seen.startsWith(FURTHER_FILE)).length;
   }
 
-  #addPage(url: string): void {
+  /** False if the run reads no pages. */
+  #addPage(url: string): boolean {
     const { pageReader } = this.#options;
-    if (pageReader === undefined || this.#seenUrls.has(pageKey(url))) return;
-    if (this.#seenUrls.size - this.#countFurtherFiles() >= SEEN_MAX) return;
+    if (pageReader === undefined) return false;
+    if (this.#seenUrls.has(pageKey(url))) return true;
+    if (this.#seenUrls.size - this.#countFurtherFiles() >= SEEN_MAX) return true;
     this.#seenUrls.add(pageKey(url));
     const about = { ...this.#work, ids: { ...this.#work.ids, url } };
     const request = pageReader.requestFor(about);
     if (request !== undefined) this.#addQuery(pageReader, about, request, RANK.page, 0);
+    return true;
   }
 
   #addArchiveLookup(url: string): void {
@@ -465,6 +468,12 @@ function isArticle(
   candidate: Candidate,
 ): candidate is Candidate & { readonly kind: Exclude<Candidate["kind"], "file"> } {
   return (candidate.role ?? "article") === "article" && candidate.kind !== "file";
+}
+
+/** Undefined if there are no candidates. */
+function unusedText(candidates: readonly Candidate[]): string | undefined {
+  const kinds = new Set(candidates.map(({ kind }) => (kind === "landing" ? "pages" : kind)));
+  return kinds.size === 0 ? undefined : `found only ${[...kinds].join(", ")}, not used (--formats, --resolvers)`;
 }
 
 /** A URL may be requested once as a page and once as a file. */

@@ -6,7 +6,7 @@ import type { Hub } from "../http/hub.ts";
 import { type AttemptFailure, isTransientStatus } from "./attempt-failure.ts";
 import { challengeInFields } from "./challenge-page.ts";
 import type { Cookies } from "./cookies.ts";
-import { kindOfType } from "./resolvers/page-links.ts";
+import { beginsAsPdf, kindOfType } from "./resolvers/page-links.ts";
 import type { Finding, Resolver, ResolverRequest, ResolverResponse } from "./resolvers/resolver.ts";
 import { discardBody, plainHeaders, readText, redirectTarget } from "./response-body.ts";
 import { safeParse } from "./safe-parse.ts";
@@ -78,6 +78,8 @@ export async function queryResolver(
     response,
     request.maxBytes ?? RESPONSE_BYTES_MAX,
     options.minSpeed,
+    // The page is a file whose type is missing or wrong. It is requested again as a file.
+    isPage ? beginning => beginsAsPdf(beginning.toString("utf8")) : undefined,
   );
   // A page may be cut: its metadata is at its beginning.
   if (!isComplete && !isPage) return tooLarge(request, status, bytes);

@@ -13,17 +13,22 @@ export interface BodyText {
   readonly isComplete: boolean;
 }
 
+/** `isEnough` is asked about chunks that begin within so many bytes. */
+const BEGINNING_BYTES = 1024;
+
 /** The bodies of redirects are short; the rest of a file that is not wanted is not read. */
 const DISCARDED_BYTES_MAX = 16_384;
 
 /**
  * The first `maxBytes` of a body, decoded, as text. The rest is not read: a page may be endless. Rejects with the error
  * of the body, or with one of the code `TOO_SLOW`.
+ * @param isEnough whether these first bytes are all that is needed. @default never
  */
 export async function readText(
   { body, headers }: Response,
   maxBytes: number,
   minSpeed: MinSpeed | undefined,
+  isEnough: (beginning: Buffer) => boolean = () => false,
 ): Promise<BodyText> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -33,8 +38,9 @@ export async function readText(
     for (let chunk = await reader.next(); chunk !== undefined; chunk = await reader.next()) {
       const remainingBytes = maxBytes - bytes;
       chunks.push(chunk.length > remainingBytes ? chunk.subarray(0, remainingBytes) : chunk);
+      const isBeginning = bytes < BEGINNING_BYTES;
       bytes += Math.min(remainingBytes, chunk.length);
-      if (chunk.length > remainingBytes)
+      if (chunk.length > remainingBytes || (isBeginning && isEnough(Buffer.concat(chunks))))
         return { text: Buffer.concat(chunks).toString("utf8"), bytes, isComplete: false };
     }
   } catch (error) {

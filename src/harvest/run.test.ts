@@ -304,6 +304,53 @@ test("a PDF behind a URL without .pdf is requested once, and a page that is sent
   assert.deepEqual(pathsOf(server).slice(1), ["/page", "/linked"]);
 });
 
+test("a PDF behind the URL of a page is stored whatever its type is, and a page that shows a PDF header is read", async t => {
+  const types: Readonly<Record<string, string>> = {
+    "/octet": "application/octet-stream",
+    "/html": "text/html; charset=utf-8",
+    "/download": "application/force-download",
+  };
+  const server = await serve(t, ({ url = "" }, response) => {
+    const type = types[url];
+    if (type !== undefined) response.setHeader("content-type", type);
+    if (url === "/robots.txt") response.writeHead(404).end();
+    else if (url === "/page") response.end(`<pre>%PDF-1.4</pre><meta name="citation_pdf_url" content="/linked">`);
+    else response.end(pdf(url, 100_000));
+  });
+  const made = await runFor(t, temporaryFolder("harvest"), { hub: await hubFor(t), resolvers: [landingPage] });
+  const paths = ["/octet", "/html", "/download", "/untyped", "/page"];
+  await complete(
+    made,
+    paths.map(path => workOf({ url: `${server.origin}${path}` })),
+  );
+  assert.deepEqual([...made.settled.values()], Array(5).fill("ok"));
+  // The rest of the first response is not read.
+  assert.deepEqual(
+    [...new Set(pathsOf(server).toSorted())],
+    ["/download", "/html", "/linked", "/octet", "/page", "/untyped"],
+  );
+  const asked = made.attempts.filter(({ step }) => step === "ask");
+  assert.ok(asked.every(({ bytes = 0 }) => bytes < 100_000));
+});
+
+test("two works whose pages lead to one file, one after the other, share it, and its second body is dropped", async t => {
+  const { origin } = await serve(t, ({ url = "" }, response) => {
+    if (url === "/robots.txt") response.writeHead(404).end();
+    else if (url.startsWith("/page")) response.writeHead(302, { location: "/file" }).end();
+    else response.setHeader("content-type", "application/pdf").end(pdf("a"));
+  });
+  const made = await runFor(t, temporaryFolder("harvest"), {
+    ...{ hub: await hubFor(t, { cache: false }), resolvers: [landingPage], workers: 1 },
+  });
+  await complete(
+    made,
+    ["page1", "page2", "page3"].map(name => workOf({ url: `${origin}/${name}` })),
+  );
+  assert.deepEqual([...made.settled.values()], ["ok", "duplicate", "duplicate"]);
+  // The error of a body that is dropped would be an uncaught exception of this test.
+  await setImmediate();
+});
+
 test("a page with a CAPTCHA in a form that is sent instead of a file is read if it links to the file", async t => {
   const link = `<meta name="citation_pdf_url" content="/linked">`;
   const captcha = `<form><div class="g-recaptcha"></div></form>`;

@@ -43,6 +43,8 @@ export interface RunOptions extends Pick<PipelineOptions, "onSettled" | "onAttem
   readonly sharedSettings?: string | undefined;
   /** The command line, recorded in the manifest. */
   readonly command: string;
+  /** The flags with which `docstokg retry` continues the run, recorded in the manifest. @default none */
+  readonly flags?: string | undefined;
   /** The resolvers that can be queried about a work, the best first. */
   readonly order: (work: Work) => readonly Resolver[];
   /** All enabled resolvers. */
@@ -261,7 +263,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
     const internals = internalsOf(hub);
     if (internals?.processId !== undefined)
       manifest.shareLimits(internals.processId, storeIds => internals.processesEnded(storeIds));
-    const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings));
+    const run = options.joinedRun ?? (await manifest.beginRun(command, options.sharedSettings, options.flags));
     if (options.joinedRun !== undefined) await manifest.joinRun(run);
     const settings = { ...settingsFor(options), run, manifest };
     const cookies = new Cookies(time);
@@ -296,7 +298,7 @@ export async function openRun(options: RunOptions): Promise<HarvestRun> {
       pageReader: resolverNamed("landing_page"),
       archive: resolverNamed("wayback"),
     });
-    internals?.onEased(() => pipeline.limitsEased());
+    internals?.onLimitsEased(() => pipeline.limitsEased());
     internals?.keepRobots(manifest.robots, host => pipeline.robotsRead(host));
     manifest.watch(
       () => pipeline.worksChanged(),

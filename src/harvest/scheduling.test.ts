@@ -345,6 +345,24 @@ test("a service that throttles with status 403 is asked again later and stays sw
   assert.deepEqual(new Set([...settled.values()].map(({ reason }) => reason)), new Set(["unknown-work"]));
 });
 
+test("a service that has answered is switched off only after three refusals in a row: a firewall may refuse one query", async t => {
+  const sentTo = async (name: string, isRefused: (at: number, isList: boolean) => boolean) => {
+    let at = 0;
+    const answer = ({ path }: SimulatedRequest) =>
+      isRefused(at++, path === "/works") ? text("forbidden", 403) : text("no", path === "/works" ? 400 : 404);
+    const made = await virtualRun(t, worksOf(numbered(10, work => `10.5555/x.${work}`)), answer, {
+      ...{ workers: 1, resolvers: RESOLVERS.filter(resolver => resolver.name === name) },
+    });
+    const refused = [...made.settled.values()].filter(({ reason }) => reason === "refused").length;
+    return [made.virtual.sent.length, refused, made.run.pipeline.switchedOff.size];
+  };
+  assert.deepEqual(await sentTo("hal", at => at === 0), [1, 10, 1]);
+  assert.deepEqual(await sentTo("hal", at => at === 2 || at === 3 || at === 5), [10, 3, 0]);
+  assert.deepEqual(await sentTo("hal", at => at >= 4), [7, 6, 1]);
+  // The works of a list are asked about one by one, unless the service has never answered.
+  assert.deepEqual(await sentTo("openalex", (_, isList) => isList), [1, 10, 1]);
+});
+
 test("a batch answers about many works at once, and a request that fails for one work is repeated work by work", async t => {
   const dois = numbered(120, at => `10.5555/open.${at}`);
   const whole = await virtualRun(t, worksOf(dois), openCopies, {

@@ -9,6 +9,7 @@ import { decideRefusedStep } from "./refused-step.ts";
 import type { Resolution } from "./resolution.ts";
 import { keepsRedirects } from "./resolution-progress.ts";
 import type { Redirect } from "./resolver-query.ts";
+import { ResolverRefusals } from "./resolver-refusals.ts";
 import type { ResolverResponse } from "./resolvers/resolver.ts";
 import { type FetchStep, type PendingStep, resolverNameOf } from "./step.ts";
 import type { StepOutcome, UnsentOutcome } from "./step-runner.ts";
@@ -38,6 +39,7 @@ export class StepResults {
   readonly #options: StepResultsOptions;
   readonly #open: OpenWorks;
   readonly #switchedOff: Map<string, string>;
+  readonly #refusals = new ResolverRefusals();
 
   /** @param switchedOff gets the resolvers that refuse this program, with their message */
   constructor(options: StepResultsOptions, open: OpenWorks, switchedOff: Map<string, string>) {
@@ -69,6 +71,7 @@ export class StepResults {
       }
       case "finding": {
         const { finding, status, bytes } = outcome;
+        this.#refusals.answered(resolverNameOf(pending.step));
         const reason = finding.kind === "none" ? finding.reason : "found";
         const message =
           otherWorks === 0 ? undefined : `asked together with ${otherWorks} other work${otherWorks === 1 ? "" : "s"}`;
@@ -102,12 +105,16 @@ export class StepResults {
     for (const [index, task] of tasks.entries()) {
       const outcome = "kind" in outcomes ? outcomes : outcomes[index];
       if (outcome === undefined || outcome.kind === "refused" || outcome.kind === "stopped") continue;
-      if (outcome.kind === "failed" && !outcome.mayRetry && outcome.isForAllWorks !== true) {
+      if (outcome.kind === "failed" && !outcome.mayRetry && this.#mayConcernOneWork(task, outcome)) {
         // One of the works may be the cause.
         task.resolution.repeatAlone(task.pending);
         await this.#open.advance(task.resolution);
       } else await this.apply(task, outcome, startedUs, tasks.length - 1);
     }
+  }
+
+  #mayConcernOneWork({ pending }: PipelineTask, { isForAllWorks, status }: AttemptFailure): boolean {
+    return isForAllWorks !== true || this.#refusals.mayConcernOneWork(resolverNameOf(pending.step), status);
   }
 
   /**
@@ -170,7 +177,8 @@ export class StepResults {
     const { status, reason, message } = failure;
     const attempt = this.#attemptOf(pending, { status, reason, message, bytes }, startedUs);
     const resolver = resolverNameOf(pending.step);
-    if (failure.isForAllWorks === true && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
+    const refusesProgram = failure.isForAllWorks === true && this.#refusals.refused(resolver, status);
+    if (refusesProgram && !this.#switchedOff.has(resolver)) this.#switchedOff.set(resolver, message);
     if (
       resolution.failed({ ...pending, step: retryAs ?? pending.step }, failure, this.#options.time.monotonicUs(), page)
     )

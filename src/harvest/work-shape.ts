@@ -1,9 +1,9 @@
 import type { Work } from "./work.ts";
 
 /**
- * The kinds of a work's identifiers, its DOI and its URL, with every number in the suffix of the DOI and in the URL replaced
- * by 0. Resolvers send the same kinds of requests for works of one shape. The first queue and the estimate
- * are computed once for each shape, and not for each work of a long list.
+ * The kinds of a work's identifiers, its DOI and its URL. Each number in the suffix of the DOI and in the URL is replaced
+ * by 0. Resolvers send the same kinds of requests for works of one shape. So the queue that a work starts in, and its
+ * share of the estimate, are computed once for each shape, and not for each work of a long list.
  */
 export function shapeOf({ ids }: Work): string {
   const { doi = "", url, ...others } = ids;

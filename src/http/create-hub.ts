@@ -94,10 +94,10 @@ export interface HubInputs {
 export async function assembleHub(options: HubOptions, inputs: HubInputs): Promise<Hub> {
   const { policy, breakers, store, breakerStore, warn, keptKeys = IDLE_KEYS_MAX } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
-  const easedListeners: (() => void)[] = [];
+  const limitsEasedListeners: (() => void)[] = [];
   let statusPublisher: StatusPublisher | undefined;
-  const onEased = () => {
-    for (const listener of easedListeners) listener();
+  const onLimitsEased = () => {
+    for (const listener of limitsEasedListeners) listener();
     statusPublisher?.limitsChanged();
   };
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
@@ -109,7 +109,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     breakerStore,
     random,
     warn,
-    onEased,
+    onLimitsEased,
     explain: (constraint, { host, role, path, sentKeys }, changes) =>
       policy.decidedBy.of(constraint, { host, role, path, sentKeys }, changes),
     awayPolicy: () => {
@@ -220,7 +220,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     ownsWire: dispatcher === undefined && proxies === undefined,
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
-    onReloaded: onEased,
+    onReloaded: onLimitsEased,
     storeNames: loaded => storeNamesOf(options.store, { policy: loaded, env: options.env ?? process.env }),
     shutDown: async () => {
       wireEvents.off?.("connect", connections.onOpened);
@@ -241,7 +241,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
     processId: store?.processId,
     processesEnded: processIds => gate.processesEnded(processIds),
     retryMs: (key, role) => gate.retryMs(key, role),
-    onEased: listener => void easedListeners.push(listener),
+    onLimitsEased: listener => void limitsEasedListeners.push(listener),
     isFree: (host, role) => gate.check({ host, role }) === undefined,
     keepRobots: (kept, onRead) => robots?.keepIn(kept, onRead),
   });

@@ -18,7 +18,7 @@ export interface HubInternals {
    * Adds a listener that is called when refused requests may be sent earlier than their refusals have said: an operator,
    * another process, a success or a reload has changed a limit, a circuit or a cooldown, or an operator's order has ended.
    */
-  onEased(listener: () => void): void;
+  onLimitsEased(listener: () => void): void;
   /** Whether a request to the host would be sent now, as far as this process knows. */
   isFree(host: string, role: Role): boolean;
   /**

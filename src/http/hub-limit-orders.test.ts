@@ -81,7 +81,7 @@ test("an order for the total of a host limits all its roles together, counts wha
 test("the end of an order is reported to the programs that have deferred the requests that it refused", async t => {
   const { time, hub, send } = await setUp(t);
   let eased = 0;
-  internalsOf(hub)?.onEased(() => {
+  internalsOf(hub)?.onLimitsEased(() => {
     eased += 1;
   });
   hub.limits.set(`${HOST}:metadata`, "1/HOUR", { seconds: 60 });

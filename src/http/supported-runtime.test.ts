@@ -11,14 +11,6 @@ test("Deno, Bun and a Node below the oldest supported one get a sentence that na
   for (const node of ["22.19.0", "22.20.1", "24.0.0", "26.1.0"]) assert.equal(runtimeProblem({ node }), undefined);
 });
 
-test("every entry with a hub checks the runtime before it imports anything else", () => {
-  for (const entry of ["index", "register", "ontology"]) {
-    const text = readFileSync(new URL(`../${entry}.ts`, import.meta.url), "utf8");
-    const [first] = /^(?:import|export) .*$/m.exec(text) ?? [];
-    assert.equal(first, 'import "./http/supported-runtime.ts";', entry);
-  }
-});
-
 test("the oldest Node is the one of package.json", () => {
   const { engines } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   assert.match(runtimeProblem({ node: "1.0.0" }) ?? "", new RegExp(`needs Node ${engines.node.replace(">=", "")} or`));

@@ -3,8 +3,8 @@ import type { LimitPolicies } from "../policy/limit-policies.ts";
 import type { Role } from "../policy/roles.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
 import { DividedBudgets } from "./divided-budgets.ts";
+import { FormerMembers, type FormerService } from "./former-members.ts";
 import { FormerRequests } from "./former-requests.ts";
-import { type FormerService, LeftHosts } from "./left-hosts.ts";
 import { MovedPlaces } from "./moved-places.ts";
 import { countAgain, type Reloaded, type TakenOver, unitsOf } from "./recount.ts";
 import type { RoleBudget } from "./role-budget.ts";
@@ -18,7 +18,7 @@ export class CarriedUse {
   readonly history = new SentHistory();
   readonly formerRequests = new FormerRequests();
   readonly #divided = new DividedBudgets();
-  readonly #leftHosts = new LeftHosts();
+  readonly #formerMembers = new FormerMembers();
   readonly #takenOver: TakenOver[] = [];
   readonly #isShared: () => boolean;
 
@@ -35,7 +35,8 @@ export class CarriedUse {
     const { name, role } = roleBudget;
     const former = this.history.take(name, role, nowUs);
     if (former !== undefined) roleBudget.absorb([former]);
-    for (const left of this.#leftHosts.leftBy(roleBudget, nowUs)) this.#countLeft(roleBudget, left, nowUs);
+    for (const service of this.#formerMembers.formerServicesOf(roleBudget, nowUs))
+      this.#countFormerService(roleBudget, service, nowUs);
     this.#report(this.formerRequests.created(roleBudget));
     const divided = this.#divided.ofPartition(name, role);
     if (divided === undefined) return;
@@ -59,9 +60,9 @@ export class CarriedUse {
     // A budget that this reload has removed is in the history too.
     const senders = new Set([...roleBudgets, ...this.history.all(nowUs), ...this.#divided.takeAll(nowUs)]);
     // First, because it compares with the budgets that the former limits had.
-    this.#report(this.#leftHosts.countAgain(all));
+    this.#report(this.#formerMembers.countAgain(all));
     this.#report(countAgain([...senders], all));
-    this.#leftHosts.reloaded(senders, before, now, nowUs);
+    this.#formerMembers.reloaded(senders, before, now, nowUs);
     this.#report(this.formerRequests.countAgain(all));
     // Otherwise the next reload would count them once more.
     this.history.remove(
@@ -80,8 +81,8 @@ export class CarriedUse {
     return this.#takenOver.splice(0);
   }
 
-  /** The host of a new budget has left a service by a suffix: it counts what the service had sent. */
-  #countLeft(roleBudget: RoleBudget, { name, before, senders, merged }: FormerService, nowUs: number): void {
+  /** The host of a new budget was a member of a service until a reload: the budget counts what the service had sent. */
+  #countFormerService(roleBudget: RoleBudget, { name, before, senders, merged }: FormerService, nowUs: number): void {
     const counted = before.routeByName(name, roleBudget.role)?.above ?? [];
     const totals = budgetsAbove(roleBudget).filter(total => counted.every(({ name: known }) => known !== total.name));
     const count = (budget: Budget, sent: readonly FormerBudget[]) => {
@@ -99,8 +100,8 @@ export class CarriedUse {
 
 /**
  * Whether other budgets count the units of this budget after a reload has removed it. True for a service with at least
- * one member that is not a suffix. False for one that has only suffixes, because their hosts are not known. False for a service with `per_host`: its budget is used again when the
- * service comes back.
+ * one member that is not a suffix. False for one that has only suffixes, because their hosts are not known, and for a
+ * service with `per_host`, because its budget is used again when the service comes back.
  */
 export function isCountedElsewhere(before: LimitPolicies, name: string, role: Role): boolean {
   return before.placesOf(name, role).some(({ service }) => service === undefined);

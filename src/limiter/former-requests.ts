@@ -2,7 +2,7 @@ import type { LimitPolicies, Route } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { type Budget, budgetsAbove } from "./budget.ts";
-import { formerName, keyOf, withoutKeys } from "./left-hosts.ts";
+import { formerName, keyOf, withoutKeys } from "./former-members.ts";
 import type { MovedPlaces } from "./moved-places.ts";
 import { partitionsByName, type Reloaded, routeAt, type TakenOver } from "./recount.ts";
 import { type CountingBudgets, RequestBatch } from "./request-batch.ts";

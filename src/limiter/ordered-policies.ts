@@ -10,7 +10,7 @@ import { replacedPolicy, tightenedPolicy } from "./tightened-policy.ts";
 export class OrderedPolicies {
   readonly #made = new WeakMap<BudgetPolicy, Map<string, BudgetPolicy>>();
 
-  /** @param owners names whose orders these are; the same names always have the same orders */
+  /** @param owners the names of the hosts and services with these orders; the same names always have the same orders */
   of<Policy extends BudgetPolicy>(base: Policy, orders: readonly OrderedLimit[], owners: string): Policy {
     if (orders.length === 0) return base;
     const known = this.#made.get(base) ?? new Map<string, BudgetPolicy>();

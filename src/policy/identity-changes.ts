@@ -3,7 +3,7 @@ import type { PolicyChange } from "./policy-changes.ts";
 
 /** Identities hold keys, so the values of their fields are never shown. */
 const NOT_SHOWN = "(not shown)";
-/** The file removes the host: it gets no field, also none of its service. */
+/** The file removes the host: requests to it carry no field, not even those of its service. */
 const REMOVED = "removed";
 /** The file removes the field, or one of its placeholders has no value. */
 const NOT_SENT = "not sent";

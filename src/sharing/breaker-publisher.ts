@@ -36,7 +36,7 @@ export interface BreakerPublisherDeps {
 
 /** An order to close or half-open that this process has given. */
 interface OwnOrder {
-  /** By the clock of this process: exact, while its version is the time when it reached the store. */
+  /** By the clock of this process. More exact than the version, which is the time when the order reached the store. */
   readonly givenUs: number;
   /** Undefined before it is written. */
   version?: number | undefined;
@@ -145,8 +145,8 @@ export class BreakerPublisher {
   /**
    * Whether the store lacks the state of a host or circuit: the store has lost it, or this process could not write it,
    * and nothing newer was written meanwhile. Serials follow the clock of the store.
-   * @param madeUs when this process has made the state: the last one, if several could not be written. Undefined for a
-   *   state of a peer, which only the store can have lost
+   * @param madeUs when this process has made the state. If it has made several that could not be written, the last one.
+   *   Undefined for a state of a peer, which only the store can have lost
    */
   #missing(blocker: Blocker, serialOf: (record: BreakerRecord) => number, madeUs: number | undefined): IsMissing {
     const knownSerial = serialOf(this.#deps.known(recordNameOf(blocker)));
@@ -188,8 +188,9 @@ export class BreakerPublisher {
     const sinceUs = receivedUs ?? this.#deps.time.monotonicUs();
     const isUnwritten = this.#unwrittenUs.has(host);
     const step: BreakerStep = (record, nowUs, storeUs) => {
-      // Of two cooldowns the later end counts, whichever is newer: also if the other one, of which this process could not
-      // know, is over by now. One that was ended early has the end 0.
+      // Of two cooldowns the one with the later end counts, even if it is the older one. While this process could not
+      // write, it may not know of the cooldown in the store, so that one also counts if it is over by now. A cooldown
+      // that was ended early has the end 0.
       const isLater = serial === undefined && record.serverCooldown.untilUs > (isUnwritten ? 0 : nowUs);
       if (!isLater && !isMissing(record, nowUs, storeUs)) return record;
       const cooldown = { untilUs: storeUs(untilUs), reason };
@@ -265,7 +266,7 @@ export class BreakerPublisher {
   }
 }
 
-/** The version of an order to close or half-open that the record has got last. */
+/** The version of the last order to close or half-open in the record. */
 function lastVersion(record: BreakerRecord, order: OperatorOrder): number | undefined {
   if ("roles" in order) return undefined;
   return order.circuit === undefined ? record.epoch : circuitRecordOf(record, order.circuit).epoch;

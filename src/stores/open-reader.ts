@@ -19,21 +19,21 @@ export interface OpenedReader extends RecordReader {
   close(): Promise<void> | void;
 }
 
-/** A store that processes share. `sharedStoreName` replaces `multiprocess` by its file. */
-type SharedName = Exclude<StoreName, "multiprocess">;
+/** The name of a store after `sharedStoreName` has replaced `multiprocess` by its file. `memory` is shared by no processes. */
+type ResolvedStoreName = Exclude<StoreName, "multiprocess">;
 
 /**
  * Reads the records of a store without a right to write: a SQLite file is opened read-only, and the reader is not counted
  * among the processes. Undefined when nothing is shared.
  */
-export function readerFor(name: SharedName, time: Time): OpenedReader | undefined {
+export function readerFor(name: ResolvedStoreName, time: Time): OpenedReader | undefined {
   const [, file] = /^sqlite:(.+)$/s.exec(name) ?? [];
   if (file !== undefined) return new SqliteReader(resolve(file), time);
   return isServer(name) ? observerFor(name, time) : undefined;
 }
 
 /** A store for a command that gives orders. Undefined when nothing is shared. */
-export function operatorStoreFor(name: SharedName, deps: StoreDeps): LazyStore | undefined {
+export function operatorStoreFor(name: ResolvedStoreName, deps: StoreDeps): LazyStore | undefined {
   return isServer(name) ? observerFor(name, deps.time) : storeFor(name, deps);
 }
 

@@ -4,6 +4,17 @@ import { test } from "node:test";
 import { added, attempt, collected, DOWNLOADED, type OpenManifest, taken, takenOne, works } from "./manifest-kit.ts";
 
 export function reportsContract(open: OpenManifest): void {
+  test("the latest flags are those of the latest run that has recorded flags", async t => {
+    const manifest = await open(t);
+    assert.equal(await manifest.reports.latestFlags(), undefined);
+    await manifest.endRun(await manifest.beginRun("harvest"), "ended");
+    assert.equal(await manifest.reports.latestFlags(), undefined);
+    for (const layout of ["flat", "by-doi"])
+      await manifest.endRun(await manifest.beginRun("run", undefined, JSON.stringify({ layout })), "ended");
+    await manifest.endRun(await manifest.beginRun("harvest"), "ended");
+    assert.equal(await manifest.reports.latestFlags(), `{"layout":"by-doi"}`);
+  });
+
   test("the history of a work has its attempts in their order, with the host of each URL and no secret", async t => {
     const manifest = await open(t);
     const run = await manifest.beginRun("run");

@@ -35,8 +35,8 @@ export interface S3Server {
   damage(key: string, request: { readonly bytes: string } | "delete"): Promise<void>;
   /** Requests for which this is true get no response. */
   hold: (request: string) => boolean;
-  /** Requests for which this is true get a 403. */
-  deny: (request: string) => boolean;
+  /** Requests for which this is true get a 403, or the error that it returns. The response to HEAD has no body. */
+  deny: (request: string) => boolean | S3Refusal;
   /** Requests for which this is true take effect, but their connection breaks before the response. */
   losesReply: (request: string) => boolean;
   /** The age of uploads that a listing reports. */
@@ -45,7 +45,15 @@ export interface S3Server {
   pageSize: number;
 }
 
+export interface S3Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 const BUCKET = "papers";
+const DENIED: S3Refusal = { status: 403, code: "AccessDenied", message: "Access Denied" };
 const KEYS = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" };
 
 /** Starts an S3 server that this process uses, and a folder for files on this machine. */
@@ -138,8 +146,11 @@ async function startS3(t: TestContext): Promise<S3Server> {
     const line = `${request.method} ${request.url}`;
     requests.push(line);
     if (server.hold(line)) return;
-    if (server.deny(line)) {
-      response.writeHead(403).end("<Error><Code>AccessDenied</Code></Error>");
+    const denied = server.deny(line);
+    if (denied !== false) {
+      const { status, code, message, headers } = denied === true ? DENIED : denied;
+      response.writeHead(status, headers);
+      response.end(`<Error><Code>${code}</Code><Message>${message}</Message></Error>`);
       return;
     }
     if (server.losesReply(line)) {

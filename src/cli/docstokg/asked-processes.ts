@@ -33,16 +33,16 @@ export async function askedProcesses(
   io: Io,
 ): Promise<AskedProcesses> {
   const running = await observer.processes();
-  const mayHave = (process: RunningProcess) => process.snapshot.isPartial === true && !isListed(process);
-  if (!running.some(mayHave)) return { running, unknown: [] };
+  const mayHaveUnlisted = (process: RunningProcess) => process.snapshot.isPartial === true && !isListed(process);
+  if (!running.some(mayHaveUnlisted)) return { running, unknown: [] };
   try {
     await using connection = await openOperatorConnection(flags, io);
     const answers = await connection.operator.ask(units, io.time ?? systemTime, ACKNOWLEDGED_WITHIN_MS);
     const silent = answers.filter(({ effect }) => effect === "silent").map(({ process }) => process);
-    return { running: answers.map(({ process }) => process), unknown: silent.filter(mayHave) };
+    return { running: answers.map(({ process }) => process), unknown: silent.filter(mayHaveUnlisted) };
   } catch (error) {
     if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
-    return { running, unknown: running.filter(mayHave) };
+    return { running, unknown: running.filter(mayHaveUnlisted) };
   }
 }
 

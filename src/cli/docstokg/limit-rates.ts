@@ -18,7 +18,7 @@ import { ACKNOWLEDGED_WITHIN_MS, DURATION, durationOf, openForOrder, reasonOf, t
 
 export const set: Subcommand = {
   name: "set",
-  summary: 'change the limits of a host or service in all processes, until the time is over or "limits reset"',
+  summary: 'change the limits of a host or service in all processes, for a time or until "limits reset"',
   configure: command => {
     command
       .argument("<target>", `${LIMIT_TARGET}; <host>:total for all roles together`)

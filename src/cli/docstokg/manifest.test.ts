@@ -140,6 +140,23 @@ test("a damaged manifest cannot be read, by any command", async () => {
   }
 });
 
+test("a record that another program has changed is an error with the name of the manifest, and no stack trace", async () => {
+  const { folder } = await temporaryFolder();
+  const path = join(folder, "manifest.sqlite");
+  const manifest = await openManifest(path, systemTime);
+  const works = [workOf({ doi: "10.1000/a" })];
+  await manifest.works.add(await manifest.beginRun("run"), works, { isPresent: () => true });
+  await manifest.close();
+  const db = new DatabaseSync(path);
+  db.exec("UPDATE works SET ids = '{doi'");
+  db.close();
+  for (const command of [["export"], ["status", "--export", "-"], ["retry", "--quiet"]]) {
+    const { exitCode, stderr } = await runCli([...command, "--out", folder]);
+    assert.equal(exitCode, 1);
+    assert.ok(stderr.endsWith(`cannot read the manifest ${path}: a record of a work is not valid JSON\n`), stderr);
+  }
+});
+
 test("an invalid URL of a manifest is reported under the name of its argument or variable", async () => {
   const problem = "the address of the PostgreSQL manifest names no database; expected";
   const copied = await runCli(["manifest", "copy", "postgres://a@b.example", "x.sqlite"]);

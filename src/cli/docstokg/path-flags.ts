@@ -17,7 +17,10 @@ export interface RunPaths {
   readonly folder: string;
   /** The path of the manifest file, or a PostgreSQL URL, which may contain a password: print `manifestName` of it. */
   readonly manifest: string;
-  /** Where telemetry is recorded. @default beside the manifest file, in the output folder, or in `docstokg-telemetry` */
+  /**
+   * Where telemetry is recorded. @default the folder of the manifest file. With PostgreSQL the output folder, and with
+   * PostgreSQL and S3 `docstokg-telemetry` in the working directory
+   */
   readonly telemetryFolder?: string | undefined;
 }
 

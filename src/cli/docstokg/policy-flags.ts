@@ -17,7 +17,7 @@ export function addPolicyFlags(command: Command): void {
     .option("--rate-dsn <dsn>", "file or URL of that store")
     .option(
       "--when-store-away <mode>",
-      "what calls do while that store does not answer: share (of the limits), wait or refuse",
+      "what calls do while that store does not answer: share (each process keeps to its share of the limits), wait or refuse",
     )
     .option("--fleet-size <count>", "largest number of processes that share that store")
     .option("--max-inflight <count>", "maximum requests in flight, over all hosts")
@@ -29,7 +29,7 @@ export function addPolicyFlags(command: Command): void {
     )
     .option(
       "--breaker-role <host:role=fields>",
-      "breaker settings of one role of a host; repeatable, e.g. api.example.org:artifact=fail_max:2",
+      "breaker settings of one role of a host (or service:<name>, or defaults); repeatable, e.g. api.example.org:artifact=fail_max:2",
       collect,
     )
     .option(

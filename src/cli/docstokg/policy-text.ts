@@ -98,7 +98,7 @@ function rollingText(rollingWindow: PolicySettings["rollingWindow"]): string {
   const failures = `${thresholdFailures} failures in ${windowS} s`;
   if (slowCalls === null) return `${failures} start a cooldown of ${cooldownS} s`;
   const { slowerThanMs, share, minCalls } = slowCalls;
-  const slow = `a share of ${share} of at least ${minCalls} calls that take more than ${slowerThanMs} ms`;
+  const slow = `${Number((share * 100).toFixed(2))} % of the calls (at least ${minCalls}) slower than ${slowerThanMs} ms`;
   return `${failures}, or ${slow}, start a cooldown of ${cooldownS} s`;
 }
 

@@ -65,7 +65,7 @@ test("policy show - slow calls that start a cooldown are a part of the rolling w
   const env = { DOCSTOKG_BREAKERS_YAML: breakers };
   assert.match(
     (await run(["policy", "show"], env)).stdout,
-    /^rolling window +6 failures in 30 s, or a share of 0\.5 of at least 10 calls that take more than 5000 ms, start a/m,
+    /^rolling window +6 failures in 30 s, or 50 % of the calls \(at least 10\) slower than 5000 ms, start a/m,
   );
   const { settings } = JSON.parse((await run(["policy", "show", "--json"], env)).stdout);
   assert.deepEqual(settings.rollingWindow.slowCalls, { slowerThanMs: 5000, share: 0.5, minCalls: 10 });

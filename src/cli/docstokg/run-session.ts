@@ -18,6 +18,7 @@ import { policySources } from "./policy-flags.ts";
 import { Progress } from "./progress.ts";
 import { filterOf } from "./query-flags.ts";
 import { RunCounts } from "./run-counts.ts";
+import { recordedFlags } from "./run-flags.ts";
 import type { RunPage } from "./run-page.ts";
 import { type RunSettings, usableResolvers } from "./run-settings.ts";
 import { openMetrics, openTelemetrySession } from "./telemetry-session.ts";
@@ -101,6 +102,7 @@ export async function runSession(session: SessionOptions): Promise<SessionOutcom
       resolvers,
       joinedRun: session.joinedRun,
       sharedSettings: session.sharedSettings,
+      flags: recordedFlags(session.flags),
       limits: ratelimits.resolved,
       filter: filterOf(session.flags),
       order: work => orderFor(work, resolvers),

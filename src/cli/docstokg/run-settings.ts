@@ -21,6 +21,7 @@ import { usageError, wholeNumberProblem } from "../usage-error.ts";
 import { trustedCertificates } from "./ca-file.ts";
 import { addFolderFlag, addManifestFlag, pathsOf, type RunPaths, telemetryFolderOf } from "./path-flags.ts";
 import { addPolicyFlags } from "./policy-flags.ts";
+import { RUN_FLAG_DEFAULTS } from "./run-flags.ts";
 
 const PORT_MAX = 65_535;
 
@@ -50,34 +51,52 @@ export interface RunSettings extends RunPaths {
   readonly isJson: boolean;
 }
 
-/** The flags that `run` and `retry` share, policy flags included. `quiet` describes what `--quiet` leaves out. */
-export function addRunFlags(command: Command, quiet: string): void {
-  const { maxBytes, maxBreakerWaitMs, minBytesPerSecond } = RUN_DEFAULTS;
-  const patience =
-    "longest time that a work waits for open circuits and cooldowns, and the run for spent quotas if no other work is left";
+export interface RunFlagOptions {
+  /** What `--quiet` leaves out. */
+  readonly quiet: string;
+  /** Whether the settings of the latest run are the defaults: see `continuedFlags`. */
+  readonly continues: boolean;
+}
+
+/** The flags that `run` and `retry` share, policy flags included. */
+export function addRunFlags(command: Command, { quiet, continues }: RunFlagOptions): void {
+  const { formats, maxBytes, patience, minSpeed } = RUN_FLAG_DEFAULTS;
+  const latest = "that of the latest run";
+  const ofLatest = continues ? ` (default: ${latest})` : "";
+  const value = (text: string) => (continues ? undefined : text);
   addFolderFlag(command);
   addManifestFlag(command);
   command
     .option(
       "--layout <layout>",
-      `file naming: ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext} (default: flat; in S3 content-addressed)`,
+      `file naming: ${LAYOUTS.join(", ")}, or a template such as {year}/{doi}.{ext} ` +
+        `(default: ${continues ? latest : "flat; in S3 content-addressed"})`,
     )
     .option(
       "--formats <list>",
-      `file formats, in order of preference: ${FILE_KINDS.join(", ")}; or all, for every file of a work`,
-      "pdf,xml",
+      `file formats, in order of preference: ${FILE_KINDS.join(", ")}; or all, for every file of a work${ofLatest}`,
+      value(formats),
     )
-    .option("--metadata <format>", `write metadata beside each file: ${METADATA_FORMATS.join(", ")} (default: none)`)
+    .option(
+      "--metadata <format>",
+      `write metadata beside each file: ${METADATA_FORMATS.join(", ")} (default: ${continues ? latest : "none"})`,
+    )
     .option(
       "--resolvers <list>",
-      `resolvers to use, comma-separated: ${RESOLVERS.map(({ name }) => name).join(", ")} (default: all)`,
+      `resolvers to use, comma-separated: ${RESOLVERS.map(({ name }) => name).join(", ")} ` +
+        `(default: ${continues ? latest : "all"})`,
     )
-    .option("--max-bytes <count>", "maximum file size in bytes", String(maxBytes))
-    .option("--patience <seconds>", patience, String(maxBreakerWaitMs / 1000))
+    .option("--max-bytes <count>", `maximum file size in bytes${ofLatest}`, value(maxBytes))
+    .option(
+      "--patience <seconds>",
+      "longest time that a work waits for open circuits and cooldowns, and that the run waits for spent quotas when no other " +
+        `work is left${ofLatest}`,
+      value(patience),
+    )
     .option(
       "--min-speed <bytes>",
-      "lowest speed of a download in bytes per second; a download that is slower for 30 s is interrupted",
-      String(minBytesPerSecond),
+      `lowest speed of a download in bytes per second; a download that is slower for 30 s is interrupted${ofLatest}`,
+      value(minSpeed),
     );
   addMachineFlags(command, quiet);
 }

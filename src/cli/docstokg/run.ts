@@ -28,7 +28,7 @@ export const run: CommandModule = {
     command.option("--dry-run", "print the calls to each service and how long they would take, and send nothing");
     command.option("--refresh", "revalidate works already downloaded; unchanged files are not fetched again");
     command.option("--enqueue-only", "add the works to a PostgreSQL manifest and leave them to docstokg worker");
-    addRunFlags(command, "do not print the policy and the progress");
+    addRunFlags(command, { quiet: "do not print the policy and the progress", continues: false });
   },
   run: async (args, flags, io) => {
     const settings = runSettingsOf(flags, io);
@@ -92,7 +92,7 @@ function checkFlags(flags: Flags, hasList: boolean): void {
   };
   if (flags["input"] === undefined) needs("--input", { inputFormat: "--input-format", column: "--column" });
   if (flags["dryRun"] === true && flags["query"] !== undefined)
-    add("--dry-run", "estimates lists; --query would send requests to find its works");
+    add("--dry-run", "cannot estimate a search: --query sends requests to find the works");
   if (flags["dryRun"] === true)
     for (const [key, flag] of Object.entries({ refresh: "--refresh", enqueueOnly: "--enqueue-only" }))
       if (flags[key] !== undefined) add(flag, "has no effect with --dry-run");

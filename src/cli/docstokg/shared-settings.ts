@@ -10,13 +10,9 @@ import { storeNamesOf } from "../../stores/open-store.ts";
 import { isPostgresUrl } from "../../stores/postgres/postgres-store-url.ts";
 import type { Flags, Io } from "../program.ts";
 import type { RunPaths } from "./path-flags.ts";
+import { runFlagsOf } from "./run-flags.ts";
 
 const VERSION = 1;
-/** By their names in `Flags`. */
-const RUN_FLAGS = [
-  ...["layout", "formats", "metadata", "resolvers", "maxBytes", "patience", "minSpeed"],
-  ...["fromYear", "toYear", "openOnly", "licence", "type"],
-];
 
 export interface SharedSettings {
   readonly flags: Flags;
@@ -50,7 +46,7 @@ function storedSettings(flags: Flags, folder: string, { ratelimits, breakers }: 
   const { cooldown_store: __, ...others } = advanced;
   return JSON.stringify({
     version: VERSION,
-    flags: { ...Object.fromEntries(RUN_FLAGS.map(name => [name, flags[name]])), out: folder },
+    flags: { ...runFlagsOf(flags), out: folder },
     policy: {
       ratelimits: { ...limits, extends: "none" },
       breakers: { ...circuits, advanced: others, extends: "none" },

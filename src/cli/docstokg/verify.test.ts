@@ -32,6 +32,12 @@ test("verify finds missing and changed files, and --repair makes their works pen
     "3 files, 3 intact\n",
   ]);
 
+  // With a mistyped or forgotten --out every file would count as missing.
+  const elsewhere = ["--manifest", join(folder, "manifest.sqlite"), "--out", join(folder, "other")];
+  const mistyped = await runCli(["verify", "--repair", ...elsewhere]);
+  assert.deepEqual([mistyped.exitCode, mistyped.stdout], [2, ""]);
+  assert.match(mistyped.stderr, /--out: folder not found: .*other; the manifest has 3 files in it/);
+
   rmSync(join(folder, "a.pdf"));
   writeFileSync(join(folder, "b.pdf"), "B");
   const broken = await runCli(["verify", "--out", folder, "--json"]);
@@ -95,7 +101,7 @@ test("a dry run says what a list would cost, and creates nothing", async () => {
   const empty = await runCli(["run", "--dry-run", "--out", out, "--input", "-"], { input: "# no works\n" });
   assert.equal(empty.stdout, "0 works to download\n");
   const query = await runCli(["run", "--dry-run", "--query", "x", "--out", out]);
-  assert.match(query.stderr, /--dry-run: estimates lists; --query would send requests/);
+  assert.match(query.stderr, /--dry-run: cannot estimate a search: --query sends requests/);
 });
 
 test("a dry run names the keys that would allow more, with the limits of the policy, and none that is set", async () => {

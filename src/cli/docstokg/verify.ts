@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { isS3Url } from "../../files/s3/s3-url.ts";
 import type { ManifestLock } from "../../harvest/manifest/manifest.ts";
 import { type FileDamage, type FileStore, fileStoreFor } from "../../harvest/storage/file-store.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -49,10 +51,16 @@ export const verify: CommandModule = {
         if (isRepair && lock === undefined)
           throw usageError("--repair", `another docstokg run uses the manifest ${manifest.name}; wait until it ends`);
         const problems: FileProblem[] = [];
-        let files = 0;
-        for (const file of await manifest.reports.storedFiles()) {
+        const stored = await manifest.reports.storedFiles();
+        const files = stored.length;
+        // Otherwise every file would count as missing, and `--repair` would download all of them again.
+        if (files > 0 && !isS3Url(folder) && !existsSync(folder))
+          throw usageError(
+            "--out",
+            `folder not found: ${folder}; the manifest has ${formatCount(files, "file")} in it`,
+          );
+        for (const file of stored) {
           signal.throwIfAborted();
-          files += 1;
           const problem = await fileStore.damageOf(file);
           if (problem !== undefined) problems.push({ ...file, problem });
         }

@@ -9,11 +9,11 @@ version: 1
 store: ontologies
 lockfile: ontologies.lock.json
 
-# Rate limits per service, over all processes with the same shared_dir.
+# Rate limits per service, over all processes with this store, or with the same shared_dir if that is set.
 ratelimit:
   default: 8/second # and at most 300/minute
   per_service: { ols: 4/second, bioportal: 2/second }
-  # shared_dir: .ontofetch
+  # shared_dir: /var/tmp/ontofetch
 
 defaults:
   resolver: obo

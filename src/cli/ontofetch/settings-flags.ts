@@ -41,7 +41,7 @@ const SETTINGS_FLAGS = {
   ],
   sharedDir: [
     "--shared-dir <folder>",
-    "folder through which processes share rate limits (default: that of sources.yaml, else not shared)",
+    "folder through which processes share rate limits (default: that of sources.yaml, else .ontofetch in the store)",
   ],
 } as const;
 

@@ -81,9 +81,3 @@ async function loadSdk(where: string): Promise<S3Module> {
     throw new ConfigError([{ where, path: "", message }], { cause });
   }
 }
-
-/** Whether an error says that there is no such object. */
-export function isNotFound(error: unknown): boolean {
-  const { name, $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } };
-  return name === "NotFound" || name === "NoSuchKey" || $metadata?.httpStatusCode === 404;
-}

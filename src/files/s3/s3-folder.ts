@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
-import { DownloadError, messageOf } from "../../errors.ts";
-import { connectS3, isNotFound, type S3Connection, type S3Module, type S3Output } from "./s3-client.ts";
+import { DownloadError } from "../../errors.ts";
+import { connectS3, type S3Connection, type S3Module, type S3Output } from "./s3-client.ts";
+import { isNotAllowed, isNotFound, lacksReason, s3Message } from "./s3-errors.ts";
 import { md5Of, upload } from "./s3-upload.ts";
 import { parseS3Url, type S3Location } from "./s3-url.ts";
 
@@ -47,16 +48,18 @@ export class S3Folder {
   }
 
   /**
-   * Rejects if there is no such bucket. A response that the request is not allowed passes: the credentials may still
-   * permit access to objects.
+   * Rejects if there is no such bucket, or if the credentials are invalid. A response that the request is not allowed
+   * passes: the credentials may still permit access to objects.
    */
   async check(): Promise<void> {
-    const { bucket } = this.#location;
+    const { bucket: Bucket } = this.#location;
     try {
-      await this.#send("HeadBucketCommand", { Bucket: bucket });
+      await this.#sendHead("HeadBucketCommand", { Bucket }, () =>
+        this.#send("ListObjectsV2Command", { Bucket, MaxKeys: 1 }),
+      );
     } catch (error) {
-      if (isNotFound(error)) throw new DownloadError(`there is no bucket ${bucket}`, { cause: error });
-      if (!isNotAllowed(error)) throw error;
+      if (isNotFound(error)) throw new DownloadError(`there is no bucket ${Bucket}`, { cause: error });
+      if (!isNotAllowed(error)) throw new DownloadError(s3Message(error), { cause: error });
     }
   }
 
@@ -90,8 +93,21 @@ export class S3Folder {
 
   /** Undefined if there is no such object. */
   async head(path: string, signal?: AbortSignal): Promise<S3Object | undefined> {
-    const found = await this.#ifPresent(path, () => this.#send("HeadObjectCommand", this.#target(path), signal));
+    const found = await this.#ifPresent(path, () => this.#headOf(path, signal));
     return found && { bytes: found.ContentLength, sha256: found.Metadata?.["sha256"] };
+  }
+
+  /**
+   * As `head`, before an upload. Undefined also if the service does not say whether there is an object: AWS refuses this
+   * request for a missing object if the credentials do not permit `s3:ListBucket`.
+   */
+  async headIfAllowed(path: string): Promise<S3Object | undefined> {
+    try {
+      return await this.head(path);
+    } catch (error) {
+      if (error instanceof DownloadError && isNotAllowed(error.cause)) return undefined;
+      throw error;
+    }
   }
 
   /** Uploads a file, in parts if it is large. May be repeated. An upload that fails is aborted. */
@@ -233,6 +249,34 @@ export class S3Folder {
     return client.send(new module[command](input), { abortSignal: this.#stoppedBy(signal) });
   }
 
+  async #headOf(path: string, signal: AbortSignal | undefined): Promise<S3Output> {
+    const target = this.#target(path);
+    const get = async () => {
+      const { Body = [] } = await this.#send("GetObjectCommand", { ...target, Range: "bytes=0-0" }, signal);
+      for await (const _ of Body);
+    };
+    return this.#sendHead("HeadObjectCommand", target, get, signal);
+  }
+
+  /**
+   * Sends a HEAD request. If it is refused without a reason, `get` is sent: its error has the reason. It may also succeed,
+   * because it corrects the clock of the client.
+   */
+  async #sendHead(
+    command: "HeadBucketCommand" | "HeadObjectCommand",
+    input: Readonly<Record<string, unknown>>,
+    get: () => Promise<unknown>,
+    signal?: AbortSignal,
+  ): Promise<S3Output> {
+    try {
+      return await this.#send(command, input, signal);
+    } catch (error) {
+      if (!lacksReason(error)) throw error;
+    }
+    await get();
+    return this.#send(command, input, signal);
+  }
+
   /** A signal that `stop` aborts too. A new one for each request, so that listeners of the SDK do not accumulate. */
   #stoppedBy(signal: AbortSignal | undefined): AbortSignal {
     return AbortSignal.any([this.#stopping.signal, ...(signal === undefined ? [] : [signal])]);
@@ -256,14 +300,8 @@ export class S3Folder {
   }
 
   #errorFor(action: string, path: string, error: unknown): DownloadError {
-    return new DownloadError(`cannot ${action} ${this.locationOf(path)}: ${messageOf(error)}`, { cause: error });
+    return new DownloadError(`cannot ${action} ${this.locationOf(path)}: ${s3Message(error)}`, { cause: error });
   }
-}
-
-/** Whether the service does not support the request, or the credentials do not permit it. */
-function isNotAllowed(error: unknown): boolean {
-  const { name, $metadata } = (error ?? {}) as { name?: string; $metadata?: { httpStatusCode?: number } };
-  return name === "NotImplemented" || $metadata?.httpStatusCode === 403 || $metadata?.httpStatusCode === 501;
 }
 
 /** The upload is gone if another process has aborted it. */

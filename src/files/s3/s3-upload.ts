@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
-import { isNotFound, type S3Connection } from "./s3-client.ts";
+import type { S3Connection } from "./s3-client.ts";
+import { isNotFound } from "./s3-errors.ts";
 
 export interface UploadTarget {
   readonly Bucket: string;

@@ -1,5 +1,6 @@
 import { DownloadError } from "../../errors.ts";
 import { withDiskErrors } from "../../files/disk-errors.ts";
+import { dropBody } from "../../files/drop-body.ts";
 import { sha256Of } from "../../files/file-hash.ts";
 import { removePartialFile } from "../../files/partial-file.ts";
 import { type DownloadResponse, downloadFile, type ResumableDownload } from "../../files/resumable-download.ts";
@@ -103,7 +104,7 @@ export class Downloads {
     const source = known.source !== undefined && (await fileStore.has(known.source.file)) ? known.source : undefined;
     // Another work of this run has the same URL: no second request.
     if (source?.run === run) {
-      received?.body.destroy();
+      if (received !== undefined) dropBody(received.body);
       return this.#reuseFile(request, source, "duplicate", undefined);
     }
     const part = await this.#partFor(known.part);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { checkFile, type FileKind, HEAD_BYTES, TAIL_BYTES } from "./file-check.ts";
+import { checkFile, checkOtherFile, type FileKind, HEAD_BYTES, TAIL_BYTES } from "./file-check.ts";
 import { PdfScan } from "./pdf-facts.ts";
 
 function judged(wanted: FileKind, text: string | Uint8Array, isFullLength = false): string {
@@ -16,6 +16,14 @@ function judged(wanted: FileKind, text: string | Uint8Array, isFullLength = fals
     pdf: scan.facts,
   });
   return verdict.kind === "good" ? (verdict.flag ?? "good") : verdict.reason;
+}
+
+function judgedSupplement(name: string, text: string): string {
+  const bytes = Buffer.from(text);
+  const verdict = checkOtherFile("supplement", name, {
+    ...{ head: bytes, tail: bytes, bytes: bytes.length, isFullLength: true },
+  });
+  return verdict.kind === "good" ? verdict.fileKind : verdict.reason;
 }
 
 const PAGES = "1 0 obj <</Type /Pages /Kids [2 0 R]>> endobj 2 0 obj <</Type /Page>> endobj";
@@ -73,6 +81,31 @@ test("an HTML page instead of a file is distinguished from other content", () =>
   assert.equal(judged("xml", PDF), "not-xml");
   assert.equal(judged("html", PDF), "not-html");
   assert.equal(judged("html", "plain words"), "not-html");
+});
+
+test("an HTML page that leaves out its first tags is recognised, and an XML document with such a root is not one", () => {
+  const parts = [
+    '<head><meta http-equiv="refresh" content="0;url=/login"></head><body></body>',
+    "<META HTTP-EQUIV='refresh'>",
+    "<!-- moved --> <script>location = '/login'</script>",
+    "<title>Sign in</title><form>",
+    "<br />\n<b>Warning</b>: no connection\n<!DOCTYPE html><html></html>",
+  ];
+  for (const part of parts) {
+    assert.equal(judged("pdf", part), "html-instead");
+    assert.equal(judged("xml", part), "html-instead");
+    assert.equal(judgedSupplement("table.csv", part), "html-instead");
+  }
+  for (const xml of ['<?xml version="1.0"?><table></table>', "<article><p/></article>", "<abstract></abstract>"])
+    assert.equal(judged("xml", xml), "good");
+  assert.equal(judgedSupplement("table.xml", '<?xml version="1.0"?><table></table>'), "xml");
+});
+
+test("an error document of a service is not stored as a supplement", () => {
+  const document = '<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>';
+  assert.equal(judgedSupplement("data.zip", document), "not-xml");
+  assert.equal(judgedSupplement("data.xml", document), "not-xml");
+  assert.equal(judgedSupplement("data.xml", '<?xml version="1.0"?><data/>'), "xml");
 });
 
 test("an XML document must end with its root element", () => {

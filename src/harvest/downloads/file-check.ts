@@ -100,6 +100,8 @@ export function checkOtherFile(role: FileRole, name: string, sample: FileSample)
   // arXiv sends the PDF of a work that was submitted without source.
   if (role === "source" && fileKind === "pdf") return bad("no-copy", "the work has no source: the server sent a PDF");
   if (fileKind === "pdf") return checkPdf(sample);
+  const error = fileKind === "xml" ? errorDocument(head) : undefined;
+  if (error !== undefined) return error;
   const isCut = ZIPPED.includes(fileKind) && !latin1(sample.tail).includes("PK\x05\x06");
   return isCut ? bad("truncated", "end of file missing: no zip directory") : { kind: "good", fileKind };
 }
@@ -119,7 +121,7 @@ function signedKind(head: string): StoredKind | undefined {
   if (head.startsWith("\x1f\x8b")) return "gz";
   if (head.startsWith("PK\x03\x04") || head.startsWith("PK\x05\x06")) return "zip";
   if (head.startsWith("ustar", 257)) return "tar";
-  return /^(?:\xef\xbb\xbf)?<\?xml/.test(head) ? "xml" : undefined;
+  return isXml(head, afterByteOrderMark(head)) ? "xml" : undefined;
 }
 
 export const MEDIA_TYPES: Readonly<Record<StoredKind, string>> = {
@@ -129,9 +131,22 @@ export const MEDIA_TYPES: Readonly<Record<StoredKind, string>> = {
   ...OTHER_TYPES,
 };
 
+/**
+ * The elements that a page may begin with if it leaves out `<html>`, as short pages for errors and redirects do. These are
+ * the ones by which browsers recognise HTML (https://mimesniff.spec.whatwg.org, 7.1), and `meta`.
+ */
+const FIRST_ELEMENTS = /^<(?:head|body|title|meta|script|style|iframe|h1|div|p|a|b|br|font|table)[\s/>]/i;
+
 function looksLikeHtml(text: string): boolean {
-  const start = afterComments(text, afterByteOrderMark(text));
-  return /^<(?:!doctype\s{1,20}html|html[\s>])/i.test(text.slice(start, start + 40));
+  const begin = afterByteOrderMark(text);
+  const start = afterComments(text, begin);
+  const tag = text.slice(start, start + 40);
+  // An XML document may have a root element with such a name.
+  return /^<(?:!doctype\s{1,20}html|html[\s>])/i.test(tag) || (!isXml(text, begin) && FIRST_ELEMENTS.test(tag));
+}
+
+function isXml(text: string, begin: number): boolean {
+  return text.startsWith("<?xml", begin);
 }
 
 function afterByteOrderMark(text: string): number {
@@ -159,10 +174,22 @@ function checkHtml({ tail }: FileSample): FileCheckResult {
 /** Root elements of error documents, which some services send with status 200. */
 const ERROR_ROOTS: ReadonlySet<string> = new Set(["error", "errorbean", "oai-pmh", "errors"]);
 
+function rootOf(head: string): string | undefined {
+  return /^<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head.slice(afterProlog(head, afterByteOrderMark(head))))?.[1];
+}
+
+function errorDocument(head: string): FileCheckResult | undefined {
+  const root = rootOf(head) ?? "";
+  return ERROR_ROOTS.has(root.toLowerCase())
+    ? bad("not-xml", `the service returned an error document <${root}>`)
+    : undefined;
+}
+
 function checkXml(head: string, { tail }: FileSample): FileCheckResult {
-  const [, root] = /^<([A-Za-z_][\w.:-]*)[\s/>]/.exec(head.slice(afterProlog(head, afterByteOrderMark(head)))) ?? [];
+  const root = rootOf(head);
   if (root === undefined) return bad("not-xml", `the file begins with ${beginning(head)}`);
-  if (ERROR_ROOTS.has(root.toLowerCase())) return bad("not-xml", `the service returned an error document <${root}>`);
+  const error = errorDocument(head);
+  if (error !== undefined) return error;
   const end = latin1(tail).trimEnd();
   if (!end.endsWith(">") || !end.includes(`</${root}`)) return bad("truncated", `end of file missing: no </${root}>`);
   return { kind: "good", fileKind: "xml" };

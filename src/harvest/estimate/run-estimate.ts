@@ -15,7 +15,7 @@ export interface ServiceEstimate {
   readonly limits: string;
   /** How long the limits take for these calls. */
   readonly ms: number;
-  /** Calls that are left out because the quota is spent, or for which the run does not wait. */
+  /** Calls that the run does not send: their quota is spent, and the run does not wait until it is renewed. */
   readonly unsent: number;
 }
 
@@ -23,7 +23,7 @@ export interface RunEstimate {
   readonly works: number;
   /** Works by the kind of their identifier. */
   readonly kinds: Readonly<Record<string, number>>;
-  /** How long the run takes: the time of the service that decides. */
+  /** How long the run takes: as long as its slowest service. */
   readonly ms: number;
   /** The longest first. */
   readonly services: readonly ServiceEstimate[];

@@ -25,10 +25,15 @@ export function cslItem({ key, ids, metadata = {} }: CitedWork): Readonly<Record
     DOI: ids.doi,
     PMID: ids.pmid,
     PMCID: ids.pmcid,
-    URL: ids.arxiv === undefined ? ids.url : `https://arxiv.org/abs/${ids.arxiv}`,
+    URL: ids.arxiv === undefined ? (ids.url ?? openalexUrl(ids)) : `https://arxiv.org/abs/${ids.arxiv}`,
     status: isRetracted === true ? "retracted" : undefined,
   };
   return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== undefined));
+}
+
+/** For a work without any other identifier: the formats have no field for one of OpenAlex. */
+function openalexUrl({ openalex, ...others }: WorkIds): string | undefined {
+  return Object.values(others).some(Boolean) ? undefined : openalex && `https://openalex.org/${openalex}`;
 }
 
 const BIBTEX_TYPES: Readonly<Record<string, string>> = {
@@ -58,7 +63,8 @@ export function bibtexEntry({ key, ids, metadata = {} }: CitedWork): string {
     eprint: ids.arxiv,
     ...(ids.arxiv === undefined ? {} : { archiveprefix: "arXiv" }),
     pmid: ids.pmid,
-    url: ids.url,
+    pmcid: ids.pmcid,
+    url: ids.url ?? openalexUrl(ids),
   };
   const lines = Object.entries(fields).flatMap(([name, value]) =>
     value === undefined || value === "" ? [] : [`  ${name} = {${bibtexText(String(value), name)}},\n`],

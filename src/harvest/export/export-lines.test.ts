@@ -57,6 +57,19 @@ test("a work becomes an entry of BibTeX with escaped text and its DOI as it is",
   );
 });
 
+test("an entry of BibTeX has an identifier of each kind, so that it can be read as a list", async () => {
+  for (const ids of [{ pmcid: "PMC7" }, { pmid: "8" }, { openalex: "W9" }, { url: "https://x.example/a" }]) {
+    const work = workOf(ids);
+    const { value: read } = await inputsOfStream(Readable.from([bibtexEntry(work)]), "stdin", {
+      format: "bibtex",
+    }).next();
+    assert.ok(read !== undefined && "work" in read);
+    assert.equal(read.work.key, work.key);
+  }
+  assert.equal(cslItem(workOf({ openalex: "W9" }))["URL"], "https://openalex.org/W9");
+  assert.equal(cslItem(workOf({ openalex: "W9", pmid: "8" }))["URL"], undefined);
+});
+
 test("works with similar keys have different keys in BibTeX, also where case is ignored", async () => {
   const keys = [
     ...["doi:10.1/a(b)", "doi:10.1/a-b-", "doi:10.1/a<b>", "doi:10.1/a[b]", "doi:10.1/ü", "doi:10.1/ö", "doi:10.1/-"],

@@ -11,12 +11,21 @@ const PREPRINT =
   /^(10\.(?:1101|64898)\/(?:\d{4}\.\d{2}\.\d{2}\.)?\d{5,8})(?:(?:v\d{1,3}(?![\da-z])|\.full|\.abstract).*)?$/;
 
 /**
+ * What is written before a DOI. Forms that add `https://doi.org/` to a whole URL are common, so that it is there twice:
+ * `https://doi.org/https://doi.org/10.1234/abc`.
+ */
+const LEAD = /^(?:https?:\/\/(?:www\.|dx\.)?doi\.org\/|(?:info:)?doi[:/])\s*/i;
+const LEADS_MAX = 3;
+
+/**
  * The canonical form of a DOI; undefined if the text is not a DOI. The text may be percent-encoded, have capital letters,
- * and be followed by punctuation or brackets. Only ASCII letters are folded to lower case, as the DOI system does.
+ * begin with `doi:` or the address of doi.org, and be followed by punctuation or brackets. Only ASCII letters are folded
+ * to lower case, as the DOI system does.
  */
 export function canonicalDoi(text: string): string | undefined {
-  const plain = text.length <= 3 * DOI_BYTES_MAX ? percentDecoded(text.trim()) : undefined;
+  let plain = text.length <= 3 * DOI_BYTES_MAX ? percentDecoded(text.trim())?.trim() : undefined;
   if (plain === undefined) return undefined;
+  for (let leads = 0; leads < LEADS_MAX; leads += 1) plain = plain.replace(LEAD, "");
   const trimmed = withoutTrailingPunctuation(plain).replace(/[A-Z]+/g, letters => letters.toLowerCase());
   if (Buffer.byteLength(trimmed) > DOI_BYTES_MAX || !DOI.test(trimmed)) return undefined;
   // DOIs become URL paths of services, where `..` would lead to another resource.
@@ -52,20 +61,27 @@ function withoutPageSuffix(text: string): string {
   return current;
 }
 
-const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };
+/** Closing brackets, and the bracket that each closes. */
+const PAIRS: ReadonlyMap<string, string> = new Map([
+  [")", "("],
+  ["]", "["],
+  ["}", "{"],
+  [">", "<"],
+]);
 
 /** Without trailing slashes and punctuation, and without closing brackets that were opened before the DOI. */
 function withoutTrailingPunctuation(text: string): string {
+  // How many brackets of each kind are before `end`. Counted once: a text may have thousands of them.
+  const counts = new Map<string, number>();
+  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
+  const countOf = (character: string) => counts.get(character) ?? 0;
   let end = text.length;
   for (; end > 0; end -= 1) {
     const last = text[end - 1] ?? "";
-    if (/[.,;:!?'"*/\u2019\u201d\u00bb]/.test(last)) continue;
-    const opening = PAIRS[last];
-    if (opening === undefined || isBalanced(text.slice(0, end), opening, last)) break;
+    const opening = PAIRS.get(last);
+    const isUnopened = opening !== undefined && countOf(last) > countOf(opening);
+    if (!isUnopened && !/[.,;:!?'"*/\u2019\u201d\u00bb]/.test(last)) break;
+    if (isUnopened) counts.set(last, countOf(last) - 1);
   }
   return text.slice(0, end);
-}
-
-function isBalanced(text: string, opening: string, closing: string): boolean {
-  return text.split(opening).length >= text.split(closing).length;
 }

@@ -26,6 +26,11 @@ const spellings: Readonly<Record<string, readonly string[]>> = {
     "http://dx.doi.org/10.1371%2Fjournal.pone.0033693",
     "https://www.doi.org/10.1371%252Fjournal.pone.0033693?utm_source=x",
     "doi:https://doi.org/10.1371/journal.pone.0033693#sec2",
+    "https://doi.org/https://doi.org/10.1371/journal.pone.0033693",
+    "https://doi.org/https%3A%2F%2Fdx.doi.org%2F10.1371%2Fjournal.pone.0033693",
+    "https://doi.org/doi:10.1371/journal.pone.0033693",
+    "https://doi.org/10.1371/journal.pone.0033693%20",
+    "10.1371/journal.pone.0033693%0A",
     "https://journals.plos.org/plosone/article?id=10.1371/journal.pone.0033693",
     "https://journals.plos.org/plosone/article/file?id=10.1371/journal.pone.0033693&type=printable",
   ],
@@ -76,6 +81,7 @@ const spellings: Readonly<Record<string, readonly string[]>> = {
     "pmid 20516115",
     "https://pubmed.ncbi.nlm.nih.gov/20516115/",
     "https://www.ncbi.nlm.nih.gov/pubmed/20516115",
+    "https://www.ncbi.nlm.nih.gov/pmc/articles/pmid/20516115/",
     "https://europepmc.org/article/MED/20516115",
   ],
   "pmcid:PMC3040717": [
@@ -153,6 +159,13 @@ test("an identifier of any length is handled in time and shortened in messages",
   for (const text of ["x".repeat(5_000_000), `10.1234/${"(".repeat(4000)}`, `10.1234/a${"%25".repeat(1300)}`]) {
     assert.ok(messageOf(text).length < 400);
   }
+});
+
+test("brackets after a DOI are counted once", () => {
+  const text = `10.1234/a${")".repeat(2900)}`;
+  for (let round = 0; round < 2000; round += 1) assert.equal(canonicalDoi(text), "10.1234/a");
+  assert.equal(canonicalDoi("10.1234/((a))))"), "10.1234/((a))");
+  assert.equal(canonicalDoi("10.1234/(a).]."), "10.1234/(a)");
 });
 
 const suffix = fc.string({

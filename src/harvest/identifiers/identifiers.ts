@@ -85,7 +85,11 @@ function idsAtHost(host: string, path: string): WorkIds | undefined {
     const isPmc = letters !== undefined || host.startsWith("pmc.") || path.startsWith("/pmc/articles/");
     const pmcid = isPmc ? pmcidOf(`PMC${digits ?? ""}`) : undefined;
     if (pmcid !== undefined) return { pmcid };
-    const pmid = pmidOf(/^\/(?:pubmed\/|articles?\/med\/|abstract\/med\/)?(\d+)\/?$/i.exec(path)?.[1] ?? "");
+    const pmid = pmidOf(
+      /^\/(?:pubmed\/|articles?\/med\/|abstract\/med\/|pmc\/articles\/pmid\/|articles\/pmid\/)?(\d+)\/?$/i.exec(
+        path,
+      )?.[1] ?? "",
+    );
     return pmid === undefined ? undefined : { pmid };
   }
   if (/^(?:api\.)?openalex\.org$/.test(host)) {
@@ -141,8 +145,9 @@ export function pmcidOf(text: string): string | undefined {
   return digits === undefined ? undefined : `PMC${digits}`;
 }
 
+/** Programs for tables write a column of numbers with gaps as fractions: `12345678.0`. */
 export function pmidOf(text: string): string | undefined {
-  return /^0*([1-9]\d{0,8})$/.exec(text)?.[1];
+  return /^0*([1-9]\d{0,8})(?:\.0)?$/.exec(text)?.[1];
 }
 
 export function openalexOf(text: string): string | undefined {

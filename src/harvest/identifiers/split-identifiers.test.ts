@@ -41,3 +41,10 @@ test("a URL that is an identifier ends before the next identifier", () => {
     for (const separator of [",", ";"])
       assert.deepEqual(splitIdentifiers(`${url}${separator}10.1234/b`), [url, "10.1234/b"]);
 });
+
+test("a cell of 1 MB is divided in time, whatever it repeats", () => {
+  const cell = (part: string) => part.repeat(2 ** 20 / part.length);
+  // Patterns that read the rest of the text for each start would take minutes.
+  assert.equal(splitIdentifiers(cell(",https://a.b")).length, Math.floor(2 ** 20 / 12));
+  assert.equal(splitIdentifiers(cell("10.1234.1.1.1.1")).length, 1);
+});

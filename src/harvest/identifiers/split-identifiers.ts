@@ -27,12 +27,13 @@ const URL_END = /[\s|"'\u201c\u201d]|$/g;
 export function splitIdentifiers(text: string): readonly string[] {
   const plain = withoutInvisible(text);
   const starts: number[] = [];
-  let urlEnd = endOfUrl(plain, 0);
+  const endOfUrl = urlEndsIn(plain);
+  let urlEnd = endOfUrl(0);
   for (const { index, 0: start } of plain.matchAll(STARTS)) {
     const isUrl = /^http/i.test(start);
     if (!isSeparator(plain[index - 1]) || (index < urlEnd && !isUrl)) continue;
     starts.push(index);
-    urlEnd = isUrl ? endOfUrl(plain, index) : index;
+    urlEnd = isUrl ? endOfUrl(index) : index;
   }
   if (starts.length === 0) return plain === "" ? [] : [plain];
   const parts = [0, ...starts].map((start, at) => trimmed(plain.slice(start, starts[at])));
@@ -49,12 +50,21 @@ export function splitIdentifiers(text: string): readonly string[] {
 const IDENTIFIER_URL =
   /^https?:\/\/(?:(?:www\.|dx\.)?doi|(?:www\.|export\.)?arxiv|(?:www\.|api\.)?openalex|(?:www\.)?europepmc)\.org\/|^https?:\/\/(?:www\.|pmc\.|pubmed\.)?ncbi\.nlm\.nih\.gov\//i;
 
-/** The end of the URL at `start`; `start` if there is none, or if it is an identifier. */
-function endOfUrl(text: string, start: number): number {
-  const beginning = text.slice(start, start + 40);
-  if (!/^https?:\/\//i.test(beginning) || IDENTIFIER_URL.test(beginning)) return start;
-  URL_END.lastIndex = start;
-  return URL_END.exec(text)?.index ?? text.length;
+/**
+ * Finds the end of the URL at `start`; `start` if there is none, or if it is an identifier. To be called with growing
+ * values: of thousands of URLs without a space between them, the end is found once.
+ */
+function urlEndsIn(text: string): (start: number) => number {
+  let end = -1;
+  return start => {
+    const beginning = text.slice(start, start + 40);
+    if (!/^https?:\/\//i.test(beginning) || IDENTIFIER_URL.test(beginning)) return start;
+    if (end < start) {
+      URL_END.lastIndex = start;
+      end = URL_END.exec(text)?.index ?? text.length;
+    }
+    return end;
+  };
 }
 
 function isSeparator(character: string | undefined): boolean {

@@ -309,6 +309,31 @@ test("tables of Web of Science, Scopus and Zotero are read by their own column n
   }
 });
 
+test("of columns for the same identifier the first that is not empty counts, also if they have one name", async () => {
+  const csv =
+    "doi,title,DOI,doi,pmid\n,,10.1000/a,,\n, ,,10.1000/b,\n10.1000/c,T,10.1000/x,10.1000/y,\n,,,,12345678.0\n";
+  assert.deepEqual(await readAll(csv, { format: "csv" }), [
+    "doi:10.1000/a",
+    "doi:10.1000/b",
+    "doi:10.1000/c",
+    "pmid:12345678",
+  ]);
+});
+
+test("an export of docstokg and a record of OpenAlex are lists", async () => {
+  const exported = { key: "arxiv:2401.00001", ids: { arxiv: "2401.00001", pmid: "7" }, url: "https://x.example/a.pdf" };
+  const openalex = {
+    ...{ id: "https://openalex.org/W12", doi: "https://doi.org/10.1000/a", title: "T" },
+    ids: { openalex: "https://openalex.org/W12", pmid: "https://pubmed.ncbi.nlm.nih.gov/8" },
+  };
+  const lines = [exported, openalex, { ids: [] }].map(each => JSON.stringify(each)).join("\n");
+  const found = await all(inputsOfStream(streamOf(lines), "stdin", { format: "jsonl" }));
+  assert.deepEqual(
+    found.map(input => ("work" in input ? input.work.ids : inShort(input))),
+    [{ arxiv: "2401.00001", pmid: "7" }, { doi: "10.1000/a", pmid: "8", openalex: "W12" }, "3: ids is not a string"],
+  );
+});
+
 test("each BibTeX entry is one work, with braces, quotes, numbers and escaped characters", async () => {
   const bib = `@comment{10.1000/not} Some text
 @string{jot = "Journal of Things"}
@@ -406,4 +431,38 @@ test("each RIS or PubMed record is one work under all its identifiers", async ()
     found.map(input => ("work" in input ? input.work.ids : input.problem.message)),
     [{ doi: "10.1000/one", pmid: "123", pmcid: "PMC7" }, { pmid: "124" }],
   );
+});
+
+test("a value of a PubMed record that is continued on further lines is read completely", async () => {
+  const nbib = [
+    ...["PMID- 123", "TI  - A long title that", "      continues here,", "      and ends.", "AB  - Text", "      Text"],
+    ...["LID - 10.1000/one", "      [doi]", "", "PMID- 124", "      ", "TI  - Two", ""],
+  ].join("\r\n");
+  const found = await all(inputsOfStream(streamOf(nbib), "stdin", { format: "ris" }));
+  assert.deepEqual(
+    found.map(input => ("work" in input ? [input.work.key, input.work.metadata?.title] : input.problem.message)),
+    [
+      ["doi:10.1000/one", "A long title that continues here, and ends."],
+      ["pmid:124", "Two"],
+    ],
+  );
+});
+
+test("the path of a file on the user's machine in a RIS record does not hide the URL of the work", async () => {
+  const records = ["internal-pdf://12/a.pdf", "file:///home/a.pdf", "files/12/a.pdf", "https://x.example/a.pdf"].map(
+    path => `TY  - JOUR\nL1  - ${path}\nUR  - https://x.example/a\nER  - \n`,
+  );
+  assert.deepEqual(await readAll(records.join(""), { format: "ris" }), [
+    ...Array(3).fill("url:https://x.example/a"),
+    "url:https://x.example/a.pdf",
+  ]);
+});
+
+test("a file of another format is a problem, and not a list without works", async () => {
+  for (const format of ["ris", "bibtex"] as const) {
+    const [problem, ...others] = await readAll("10.1000/a\n10.1000/b\n", { format });
+    assert.match(problem ?? "", /^1: found no (?:RIS or PubMed record|BibTeX entry of a work)/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(await readAll(" \r\n\n", { format }), []);
+  }
 });

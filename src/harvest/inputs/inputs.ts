@@ -10,7 +10,7 @@ import { bibtexEntries } from "./bibtex-entries.ts";
 import { csvRows } from "./csv-rows.ts";
 import { columnProblem, identifiersInColumn, workOfRecord } from "./record-columns.ts";
 import { taggedRecords } from "./tagged-records.ts";
-import { decoded, linesOf } from "./text-lines.ts";
+import { decoded, type InputLine, linesOf } from "./text-lines.ts";
 
 export const INPUT_FORMATS = ["lines", "csv", "jsonl", "bibtex", "ris"] as const;
 export type InputFormat = (typeof INPUT_FORMATS)[number];
@@ -109,14 +109,34 @@ async function* inputsOfCsv(
       }
       names = row.cells;
     } else {
-      const record = Object.fromEntries(names.map((name, index) => [name, row.cells[index]]));
-      yield* inputsOfRecord(record, wanted, at);
+      yield* inputsOfRecord(recordOf(names, row.cells), wanted, at);
     }
   }
 }
 
+/** Of columns with the same name, as a merge of tables leaves them, the first that is not empty counts. */
+function recordOf(names: readonly string[], cells: readonly string[]): Readonly<Record<string, string | undefined>> {
+  const record = new Map<string, string | undefined>();
+  for (const [index, name] of names.entries()) if (!record.get(name)?.trim()) record.set(name, cells[index]);
+  return Object.fromEntries(record);
+}
+
+/** Without this problem a file of another format would be a list without works. */
+function noRecords(isEmpty: boolean, source: string, expected: string): readonly Input[] {
+  return isEmpty ? [] : [{ problem: { source, line: 1, text: "", message: `found no ${expected}` } }];
+}
+
 async function* inputsOfBibtex(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
-  for await (const entry of bibtexEntries(texts, RECORD_CHARS_MAX)) {
+  let isEmpty = true;
+  let entries = 0;
+  async function* seen(): AsyncGenerator<string> {
+    for await (const text of texts) {
+      isEmpty &&= text.trim() === "";
+      yield text;
+    }
+  }
+  for await (const entry of bibtexEntries(seen(), RECORD_CHARS_MAX)) {
+    entries += 1;
     const at = { source, line: entry.line };
     if ("message" in entry) yield { problem: { ...at, text: "", message: entry.message } };
     else {
@@ -126,11 +146,24 @@ async function* inputsOfBibtex(texts: AsyncIterable<string>, source: string): As
       yield* inputsOfRecord(eprint === undefined || !isArxiv ? fields : { ...fields, arxiv: eprint }, undefined, at);
     }
   }
+  if (entries === 0)
+    yield* noRecords(isEmpty, source, "BibTeX entry of a work, such as @article{key, doi = {10.1234/abc}}");
 }
 
 async function* inputsOfTagged(texts: AsyncIterable<string>, source: string): AsyncGenerator<Input> {
-  for await (const { line, fields } of taggedRecords(linesOf(texts, RECORD_CHARS_MAX)))
+  let isEmpty = true;
+  let records = 0;
+  async function* seen(): AsyncGenerator<InputLine> {
+    for await (const line of linesOf(texts, RECORD_CHARS_MAX)) {
+      isEmpty &&= line.text.trim() === "";
+      yield line;
+    }
+  }
+  for await (const { line, fields } of taggedRecords(seen())) {
+    records += 1;
     yield* inputsOfRecord(fields, undefined, { source, line });
+  }
+  if (records === 0) yield* noRecords(isEmpty, source, 'RIS or PubMed record with lines such as "DO  - 10.1234/abc"');
 }
 
 async function* inputsOfJsonl(
@@ -163,8 +196,16 @@ function* inputsOfJson(text: string, at: InputPosition, wanted: string | undefin
     return;
   }
   const message = columnProblem(Object.keys(record), wanted);
-  if (message === undefined) yield* inputsOfRecord(record as Readonly<Record<string, unknown>>, wanted, at);
+  if (message === undefined)
+    yield* inputsOfRecord(wanted === undefined ? withNestedIds(record) : { ...record }, wanted, at);
   else yield problem(message);
+}
+
+/** `docstokg export` and OpenAlex write the identifiers of a work as an object of their own. */
+function withNestedIds(record: object): Readonly<Record<string, unknown>> {
+  const fields = record as Readonly<Record<string, unknown>>;
+  const { ids, ...others } = fields;
+  return typeof ids === "object" && ids !== null && !Array.isArray(ids) ? { ...others, ...ids } : fields;
 }
 
 interface InputPosition {

@@ -31,7 +31,7 @@ const KNOWN = ID_KINDS.map(kind => ID_COLUMNS[kind][0]).join(", ");
 
 /** Whether a column of this name has identifiers or URLs. */
 export function isIdColumn(name: string): boolean {
-  return ID_KINDS.some(kind => nameOf([name], ID_COLUMNS[kind]) !== undefined);
+  return ID_KINDS.some(kind => namesOf([name], ID_COLUMNS[kind]).length > 0);
 }
 
 export interface RecordProblem {
@@ -43,7 +43,7 @@ export interface RecordProblem {
 export function columnProblem(names: readonly string[], wanted: string | undefined): string | undefined {
   const found = `columns found: ${shortened(names.slice(0, 20).join(", "))}`;
   if (wanted === undefined)
-    return ID_KINDS.some(kind => nameOf(names, ID_COLUMNS[kind]) !== undefined)
+    return ID_KINDS.some(kind => namesOf(names, ID_COLUMNS[kind]).length > 0)
       ? undefined
       : `none of the columns ${KNOWN} was found; name the column with --column; ${found}`;
   if (names.some(name => isSameName(name, wanted))) return undefined;
@@ -69,9 +69,9 @@ export function workOfRecord(record: Fields): { readonly work: Work } | RecordPr
   const ids: Record<string, string> = {};
   let problem: RecordProblem | undefined;
   for (const kind of ID_KINDS) {
-    const name = nameOf(names, ID_COLUMNS[kind]);
-    const text = name === undefined ? undefined : textOf(record[name]);
-    if (name === undefined || text === "") continue;
+    const name = namesOf(names, ID_COLUMNS[kind]).find(each => textOf(record[each]) !== "");
+    if (name === undefined) continue;
+    const text = textOf(record[name]);
     // A general column is only read if no other one has an identifier of the work.
     if (Object.keys(ids).length > 0 && (kind === "any" || kind === "url")) continue;
     if (text === undefined) {
@@ -84,7 +84,7 @@ export function workOfRecord(record: Fields): { readonly work: Work } | RecordPr
   }
   if (Object.keys(ids).length > 0) return { work: workOf(ids, metadataIn(record, names)) };
   if (problem !== undefined) return problem;
-  const empty = ID_KINDS.flatMap(kind => nameOf(names, ID_COLUMNS[kind]) ?? []);
+  const empty = ID_KINDS.flatMap(kind => namesOf(names, ID_COLUMNS[kind]));
   if (empty.length === 0) return { text: "", message: `the record has none of ${KNOWN}` };
   return { text: "", message: `${shortened(empty.join(", "))} ${empty.length === 1 ? "is" : "are"} empty` };
 }
@@ -111,18 +111,17 @@ function withPrefix(text: string, kind: IdColumn): string {
 }
 
 function metadataIn(record: Fields, names: readonly string[]): Work["metadata"] {
-  const textIn = (columns: readonly string[]) => {
-    const name = nameOf(names, columns);
-    return name === undefined ? undefined : textOf(record[name]);
-  };
+  const textIn = (columns: readonly string[]) =>
+    namesOf(names, columns)
+      .map(name => textOf(record[name]))
+      .find(text => text);
   return metadataOf({ title: textIn(TITLE_COLUMNS), year: textIn(YEAR_COLUMNS) });
 }
 
-/** The name of a column that has one of the wanted names; earlier wanted names are preferred. */
-function nameOf(names: readonly string[], wanted: readonly string[]): string | undefined {
+/** The names of columns that have one of the wanted names, in the order of the wanted ones. */
+function namesOf(names: readonly string[], wanted: readonly string[]): readonly string[] {
   const plain = names.map(plainName);
-  const at = wanted.map(name => plain.indexOf(name)).find(index => index !== -1);
-  return at === undefined ? undefined : names[at];
+  return wanted.flatMap(each => names.filter((_, index) => plain[index] === each));
 }
 
 function plainName(name: string): string {

@@ -22,12 +22,22 @@ const COLUMNS: Readonly<Record<string, string>> = {
   DP: "year",
 };
 
+/** A longer value, such as an abstract, is not continued. */
+const VALUE_CHARS_MAX = 8192;
+
 /** The records of a RIS or PubMed file. RIS ends a record with `ER`, PubMed starts one with `PMID`. */
 export async function* taggedRecords(lines: AsyncIterable<InputLine>): AsyncGenerator<TaggedRecord> {
   let fields: Record<string, string> = {};
   let firstLine = 0;
   let isOpen = false;
+  /** The field whose further lines may follow: PubMed indents them. */
+  let last: { readonly tag: string; value: string } | undefined;
+  const endField = () => {
+    if (last !== undefined) add(fields, last.tag, last.value.trim());
+    last = undefined;
+  };
   const finished = (): TaggedRecord => {
+    endField();
     const record = { line: firstLine, fields };
     fields = {};
     isOpen = false;
@@ -35,14 +45,19 @@ export async function* taggedRecords(lines: AsyncIterable<InputLine>): AsyncGene
   };
   for await (const { number, text } of lines) {
     const [, tag, value = ""] = /^\ufeff?([A-Z][A-Z0-9]{1,3}) {0,2}-(?: (.*))?$/.exec(text) ?? [];
-    if (tag === undefined) continue;
+    if (tag === undefined) {
+      const isContinued = last !== undefined && /^ {4,}\S/.test(text) && last.value.length < VALUE_CHARS_MAX;
+      if (isContinued && last !== undefined) last.value += ` ${text.trim()}`;
+      continue;
+    }
+    endField();
     if (isOpen && (tag === "TY" || tag === "PMID")) yield finished();
     if (!isOpen) {
       isOpen = true;
       firstLine = number;
     }
     if (tag === "ER") yield finished();
-    else add(fields, tag, value.trim());
+    else last = { tag, value };
   }
   if (isOpen) yield finished();
 }
@@ -53,5 +68,7 @@ function add(fields: Record<string, string>, tag: string, value: string): void {
   const column = doi === undefined ? COLUMNS[tag] : "doi";
   if (column === undefined || value === "") return;
   if (column === "pmcid" && !/^PMC\d+$/i.test(value)) return;
+  // Reference managers write the paths of their own files here: `internal-pdf://…`, `files/12/a.pdf`.
+  if (tag === "L1" && !/^https?:/i.test(value)) return;
   fields[column] ??= doi ?? value;
 }

@@ -132,6 +132,8 @@ export interface WorkHistory {
 export interface ManifestReports {
   /** @param run only works whose last run is this one */
   report(run?: number): Promise<ManifestReport>;
+  /** The flags of the latest run that has recorded them, as given to `beginRun`; undefined if there is none. */
+  latestFlags(): Promise<string | undefined>;
   /** Every file that a work uses. Read at once, so that a change of the manifest does not disturb the reader. */
   storedFiles(): Promise<readonly StoredFileRow[]>;
   resolverCounts(): Promise<readonly ResolverCount[]>;
@@ -196,6 +198,9 @@ export function storedFileOfRow(row: Row): StoredFileRow {
     works: Number(row["works"]),
   };
 }
+
+/** The statement of `ManifestReports.latestFlags`. */
+export const LATEST_FLAGS = "SELECT flags FROM runs WHERE flags IS NOT NULL ORDER BY id DESC LIMIT 1";
 
 /** The statement whose rows `resolverCountOfRow` reads. Each table is read once, because every run begins with it. */
 export const RESOLVER_COUNTS = `SELECT asked.resolver, asked, coalesce(stored, 0) AS stored

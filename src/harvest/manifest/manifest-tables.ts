@@ -8,7 +8,7 @@ export type TableRow = Readonly<Record<string, string | number | null>>;
  * `sqlite/sqlite-manifest-file.ts`.
  */
 export const TABLES = {
-  runs: ["id", "command", "started_ms", "ended_ms", "state"],
+  runs: ["id", "command", "flags", "started_ms", "ended_ms", "state"],
   files: ["sha256", "path", "bytes", "media_type", "added_ms", "flag"],
   works: [
     ...[

@@ -58,8 +58,9 @@ export interface Manifest {
    * Begins a run, as the process that adds its works.
    * @param command the command line, for `docstokg status`
    * @param settings what workers on other machines need. @default none
+   * @param flags the flags with which `docstokg retry` continues the run, as JSON. @default none
    */
-  beginRun(command: string, settings?: string): Promise<number>;
+  beginRun(command: string, settings?: string, flags?: string): Promise<number>;
   /**
    * The oldest run with works to do, or whose works are still being listed; undefined if there is none. Also undefined
    * while a run without settings is active: other processes cannot join it, because its limits are not shared.

@@ -4,7 +4,7 @@ import { canonicalWebUrl, kindByUrl } from "../identifiers/web-url.ts";
 import type { Work } from "../work.ts";
 import { findingForStatus, findingOf, idsFrom, type RawCandidate } from "./finding.ts";
 import { hasRelation, linksIn } from "./link-header.ts";
-import { kindOfType, linksOfPage } from "./page-links.ts";
+import { beginsAsPdf, kindOfType, linksOfPage } from "./page-links.ts";
 import { encodedPath } from "./request-url.ts";
 import type { Finding, Resolver, ResolverResponse } from "./resolver.ts";
 
@@ -47,7 +47,8 @@ export const landingPage: Resolver = {
 
 function parseContent(response: ResolverResponse, work: Work): Finding {
   const type = response.headers["content-type"];
-  const kind = kindOfType(type);
+  // Repositories send files as `application/octet-stream`, without a type, or as HTML.
+  const kind = kindOfType(type) ?? (beginsAsPdf(response.body) ? "pdf" : undefined);
   if (kind !== undefined) return findingOf(work, [{ url: response.url, kind }], { noneReason: "no-copy" });
   const signposts = signpostsOf(response);
   const isPage = type === undefined || /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(type);

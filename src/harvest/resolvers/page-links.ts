@@ -72,6 +72,11 @@ export function kindOfType(type: string | undefined): "pdf" | "xml" | undefined 
     : undefined;
 }
 
+/** Whether the body of a page is a PDF. A page may show a PDF header in its text, so only white space may stand before it. */
+export function beginsAsPdf(body: string): boolean {
+  return /^\s{0,1000}%PDF-/.test(body);
+}
+
 /** `encoding[].contentUrl` of schema.org, if its format is PDF. */
 function encodingsIn(jsonLd: string): readonly string[] {
   let value: unknown;

@@ -23,7 +23,7 @@ export const zenodo: Resolver = {
   needs: [],
   isRepository: true,
   requestFor({ ids }): ResolverRequest | undefined {
-    const id = recordOf(ids);
+    const id = recordIdOf(ids);
     return id === undefined ? undefined : { url: `https://zenodo.org/api/records/${id}`, role: "metadata" };
   },
   parse(response, work) {
@@ -51,7 +51,7 @@ export const zenodo: Resolver = {
   },
 };
 
-function recordOf({ doi, url }: WorkIds): string | undefined {
+function recordIdOf({ doi, url }: WorkIds): string | undefined {
   return (
     /^10\.5281\/zenodo\.(\d{1,12})$/.exec(doi ?? "")?.[1] ??
     /^https?:\/\/(?:www\.)?zenodo\.org\/records?\/(\d{1,12})(?:[/?]|$)/.exec(url ?? "")?.[1]

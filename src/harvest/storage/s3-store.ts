@@ -113,7 +113,7 @@ class S3Store implements FileStore {
 
   async #store({ part, path, sha256, mediaType }: FileToStore): Promise<void> {
     const bytes = this.parts.bytesOf(part);
-    const known = await this.#remote.head(path);
+    const known = await this.#remote.headIfAllowed(path);
     // After a crash the partial file may be gone, and the object complete.
     if (known !== undefined && isSame(known, bytes, sha256)) return this.parts.delete(part);
     const file = this.parts.pathOf(part);

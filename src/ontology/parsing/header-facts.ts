@@ -37,7 +37,7 @@ interface Header {
 
 /** The facts of the last subjects are kept, because the statement that a subject is the ontology may come late. */
 const RECENT_MAX = 256;
-const NAMED_MAX = 1000;
+const MARKED_MAX = 1000;
 const IMPORTS_MAX = 10_000;
 const TEXT_MAX = 512;
 
@@ -54,7 +54,7 @@ export class HeaderFacts {
     const field = FIELDS.get(predicate);
     if (field === undefined || (field === "import" ? kind !== "iri" : kind !== "iri" && kind !== "literal")) return;
     // Every class has a label, so before a subject is known to be an ontology, only the last label is kept.
-    if (field === "label" && !this.#isNamed(subject)) {
+    if (field === "label" && !this.#isMarked(subject)) {
       this.#lastLabel = { subject, text: object.trim().slice(0, TEXT_MAX) };
       return;
     }
@@ -72,12 +72,12 @@ export class HeaderFacts {
 
   /** Records that the subject is an ontology or, if `isOntology` is false, a concept scheme. */
   markSubject(subject: string, isOntology: boolean): void {
-    const named = isOntology ? this.#ontologies : this.#schemes;
-    if (named.size >= NAMED_MAX) return;
+    const marked = isOntology ? this.#ontologies : this.#schemes;
+    if (marked.size >= MARKED_MAX) return;
     const header = this.#headerOf(subject);
     const { subject: labelled, text } = this.#lastLabel;
     if (labelled === subject && text !== "" && !header.values.has("label")) header.values.set("label", text);
-    named.set(subject, header);
+    marked.set(subject, header);
     this.#recent.delete(subject);
   }
 
@@ -85,10 +85,10 @@ export class HeaderFacts {
     OntologyFacts,
     "ontology_iri" | "version_iri" | "version_info" | "date" | "title" | "licence" | "imports"
   > {
-    const named = this.#ontologies.size > 0 ? [...this.#ontologies] : [...this.#schemes];
+    const headers = this.#ontologies.size > 0 ? [...this.#ontologies] : [...this.#schemes];
     // A file may also contain the headers of imported ontologies. Its own header is the one with a version.
     const [iri = "", header] =
-      named.find(([, { values }]) => values.has("versionIri") || values.has("versionInfo")) ?? named[0] ?? [];
+      headers.find(([, { values }]) => values.has("versionIri") || values.has("versionInfo")) ?? headers[0] ?? [];
     const firstOf = (...fields: readonly Field[]) =>
       fields.map(field => header?.values.get(field)).find(Boolean) ?? null;
     return {
@@ -98,11 +98,11 @@ export class HeaderFacts {
       date: firstOf("date"),
       title: firstOf("title", "label"),
       licence: firstOf("licence", "rights"),
-      imports: [...new Set(named.flatMap(([, { imports }]) => [...imports]))].sort(),
+      imports: [...new Set(headers.flatMap(([, { imports }]) => [...imports]))].sort(),
     };
   }
 
-  #isNamed(subject: string): boolean {
+  #isMarked(subject: string): boolean {
     return this.#ontologies.has(subject) || this.#schemes.has(subject);
   }
 

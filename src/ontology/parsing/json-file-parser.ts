@@ -13,6 +13,8 @@ export class JsonFileParser implements FileParser {
   readonly #obographs: ObographsParser;
   readonly #jsonLd: JsonLdParser;
   #triples = 0;
+  /** Whether the file is a list, and its values are the items. */
+  #isList = false;
   format: OntologyFileFormat | undefined;
 
   constructor(onStatement: OnStatement, base: string) {
@@ -57,7 +59,10 @@ export class JsonFileParser implements FileParser {
 
   #descends(path: readonly string[], container: "object" | "list"): boolean {
     const [key] = path;
-    if (key === undefined) return true;
+    if (key === undefined) {
+      this.#isList = container === "list";
+      return true;
+    }
     if (this.#decideFormat(key) === "obographs" && key === "graphs") return ObographsParser.descends(path, container);
     return path.length === 1 && key === "@graph" && container === "list";
   }
@@ -71,7 +76,7 @@ export class JsonFileParser implements FileParser {
       return;
     }
     checkDepth(levels, "values", this.#splitter.line, JSON_LD_DEPTH_MAX);
-    if (key === "*" || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, key === "*");
+    if (this.#isList || (key === "@graph" && path.length === 2)) this.#jsonLd.node(value, this.#isList);
     else this.#jsonLd.member(key, value);
   }
 
@@ -81,8 +86,8 @@ export class JsonFileParser implements FileParser {
    */
   #decideFormat(key: string): OntologyFileFormat | undefined {
     if (this.format === undefined) {
-      if (key === "graphs") this.format = "obographs";
-      else if (key === "*" || key.startsWith("@")) this.format = "json-ld";
+      if (this.#isList || key.startsWith("@")) this.format = "json-ld";
+      else if (key === "graphs") this.format = "obographs";
     }
     return this.format;
   }

@@ -1,8 +1,11 @@
 import { checkDepth, checkPending } from "./limits.ts";
 import { SyntaxProblem } from "./syntax-problem.ts";
 
+const LIST_ITEM = "*";
+
+/** In paths, `*` stands for an item of a list. A member of an object may have the same name. */
 export interface JsonSplitterHandler {
-  /** Whether the values inside the container at this path are passed one by one. `*` stands for items of a list. */
+  /** Whether the values inside the container at this path are passed one by one. */
   descends(path: readonly string[], container: "object" | "list"): boolean;
   /** A complete value, with so many levels of brackets. `path` is valid only during the call. */
   value(path: readonly string[], value: unknown, levels: number): void;
@@ -89,7 +92,7 @@ export class JsonSplitter {
       return this.#startReading(at);
     }
     if (top.next === "value" || (top.next === "first" && !top.isObject)) {
-      if (!top.isObject) this.#path.push("*");
+      if (!top.isObject) this.#path.push(LIST_ITEM);
       top.next = "value";
       return this.#startValue(code, at);
     }

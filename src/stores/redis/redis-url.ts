@@ -57,7 +57,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   const authority = end < 0 ? rest : rest.slice(0, end);
   const { pathname, searchParams, hash } = new URL(`redis://h${end < 0 ? "" : rest.slice(end)}`);
   const at = authority.lastIndexOf("@");
-  // Before the parameters: if the host is missing, they may be a part of the password.
+  // Checked before the parameters: if the host is missing, the text after ? may be a part of the password.
   const hosts = hostsOf(authority.slice(at + 1), sentinel ? SENTINEL_PORT : DEFAULT_PORT);
   if (hash !== "") throw invalid("# has no meaning here");
   const { cluster, ...parameters } = parametersOf(searchParams, { isSecure: secure === "s", isSentinel: !!sentinel });

@@ -42,7 +42,7 @@ export class SqliteConnection {
   readonly #records: SqliteRecords;
   readonly #processes: SqliteProcesses;
   /** The number of processes that share the file, as of the last transaction. */
-  processes = 1;
+  processCount = 1;
 
   /** Throws a StoreError for a file that has our `application_id` but lacks our tables. */
   static on(file: OpenedDatabase, path: string, process: string, options: ConnectionOptions): SqliteConnection {
@@ -80,7 +80,7 @@ export class SqliteConnection {
       const tables: SqliteTables = { budgets: this.#budgets, records: this.#records.at(now), context };
       const results = calls.map(({ run }) => run(tables));
       this.#budgets.save();
-      this.processes = this.#processes.record(now);
+      this.processCount = this.#processes.record(now);
       return results;
     });
   }

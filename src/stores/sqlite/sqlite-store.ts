@@ -266,7 +266,7 @@ export class SqliteStore implements Store {
     const beganUs = time.monotonicUs();
     try {
       const results = connection.transact(batch, () => this.#now());
-      this.#processes = connection.processes;
+      this.#processes = connection.processCount;
       this.#fairness.recordTransaction(beganUs, time.monotonicUs(), this.#processes);
       this.#queue.remove(batch);
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]);

@@ -14,6 +14,7 @@ export class Distribution {
   /** The exact values above 0; undefined once they are counted in bins. */
   #values: number[] | undefined = [];
   #isSorted = true;
+  /** How many values each bin has; undefined while the values are exact. */
   #bins: Map<number, number> | undefined;
   count = 0;
   sum = 0;
@@ -44,11 +45,11 @@ export class Distribution {
   percentile(share: number): number {
     const rank = Math.max(1, Math.ceil(share * this.count));
     if (rank <= this.#zeros || this.count === 0) return 0;
-    let at = rank - this.#zeros;
-    if (this.#values !== undefined) return this.#sorted(this.#values)[at - 1] ?? this.max;
-    for (const [bin, values] of this.#sortedBins()) {
-      at -= values;
-      if (at <= 0) return Math.min(this.max, middleOf(bin));
+    let remaining = rank - this.#zeros;
+    if (this.#values !== undefined) return this.#sorted(this.#values)[remaining - 1] ?? this.max;
+    for (const [bin, count] of this.#sortedBins()) {
+      remaining -= count;
+      if (remaining <= 0) return Math.min(this.max, middleOf(bin));
     }
     return this.max;
   }
@@ -57,7 +58,7 @@ export class Distribution {
   sumUpTo(bound: number): number {
     let sum = 0;
     if (this.#values !== undefined) for (const value of this.#values) sum += Math.min(value, bound);
-    else for (const [bin, values] of this.#sortedBins()) sum += values * Math.min(middleOf(bin), bound);
+    else for (const [bin, count] of this.#sortedBins()) sum += count * Math.min(middleOf(bin), bound);
     return sum;
   }
 
@@ -78,7 +79,7 @@ export class Distribution {
     this.#bins.set(bin, (this.#bins.get(bin) ?? 0) + 1);
   }
 
-  #sortedBins(): readonly (readonly [number, number])[] {
+  #sortedBins(): readonly (readonly [bin: number, count: number])[] {
     return [...(this.#bins ?? [])].sort(([a], [b]) => a - b);
   }
 }

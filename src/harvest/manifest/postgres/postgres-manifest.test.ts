@@ -511,7 +511,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const newer = server.url({ schema: "newer" });
     await (await PostgresManifest.open(newer, systemTime)).close();
     await server.query("UPDATE newer.docstokg_manifest SET version = 99");
-    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 5/);
+    await assert.rejects(PostgresManifest.open(newer, systemTime), /format version 99, but this version .* up to 6/);
     assert.equal(await PostgresManifest.find(server.url(), systemTime), undefined);
     for (const wrong of [
       `postgres://someone:hunter2@127.0.0.1:${server.port}/postgres`,

@@ -5,6 +5,7 @@ import type { DoneReason, Reason } from "../../reason.ts";
 import type { AttemptRecord, FailedState, Manifest, ManifestLock, RunPhase, UnfinishedRun } from "../manifest.ts";
 import type { DownloadedFile, FinishedFile } from "../manifest-files.ts";
 import type { TakenWork } from "../manifest-queue.ts";
+import { INVALID_JSON } from "../manifest-row.ts";
 import type { WorkerStatus } from "../manifest-workers.ts";
 import { DELETE_OLD_MARKS } from "./commit-marks.ts";
 import { KnownTexts } from "./known-texts.ts";
@@ -134,7 +135,7 @@ export class PostgresManifest implements Manifest {
     return (await this.reports.workers()).some(({ isAlive }) => isAlive);
   }
 
-  async beginRun(command: string, settings?: string): Promise<number> {
+  async beginRun(command: string, settings?: string, flags?: string): Promise<number> {
     await this.#checkWritable();
     // A stopped run whose works have moved to a later run has nothing left to do.
     const { rows } = await this.#connection.transaction(async client => {
@@ -145,8 +146,9 @@ export class PostgresManifest implements Manifest {
       );
       await client.query(DELETE_OLD_MARKS);
       return client.query(
-        `INSERT INTO runs (command, settings, started_ms, state) VALUES ($1, $2, ${NOW_MS}, 'running') RETURNING id`,
-        [command, settings ?? null],
+        `INSERT INTO runs (command, settings, flags, started_ms, state) VALUES ($1, $2, $3, ${NOW_MS}, 'running')
+         RETURNING id`,
+        [command, settings ?? null, flags ?? null],
       );
     });
     const run = Number(rows[0]?.["id"]);
@@ -257,6 +259,8 @@ export class PostgresManifest implements Manifest {
 
   errorFrom(error: unknown): unknown {
     if (isDocstokgError(error)) return error;
+    if (error instanceof SyntaxError)
+      return new StoreError(`cannot read the manifest ${this.name}: ${INVALID_JSON}`, { cause: error });
     const isOfServer = error instanceof Error && "severity" in error;
     if (!isOfServer) return error;
     const verb = "code" in error && READ_FAILURES.has(String(error.code)) ? "read" : "write";

@@ -8,6 +8,7 @@ import {
   HISTORY_ATTEMPTS,
   HISTORY_WORK,
   historyOfRows,
+  LATEST_FLAGS,
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
@@ -65,6 +66,11 @@ export class PostgresReports implements ManifestReports {
       this.#connection.read("SELECT id, command, state, started_ms, ended_ms FROM runs ORDER BY id DESC LIMIT 10"),
     ]);
     return reportOfRows({ counts, reasons, resolvers, files: files[0], runs });
+  }
+
+  async latestFlags(): Promise<string | undefined> {
+    const [row] = await this.#connection.read(LATEST_FLAGS);
+    return row && String(row["flags"]);
   }
 
   async storedFiles(): Promise<readonly StoredFileRow[]> {

@@ -128,6 +128,8 @@ const MIGRATIONS: readonly string[] = [
   "CREATE TABLE robots (origin text PRIMARY KEY, status integer NOT NULL, text text NOT NULL, read_ms bigint NOT NULL)",
   // The progress of works that were merged into a work, as a JSON array of texts: `TakenWork.inherited`.
   "ALTER TABLE works ADD COLUMN inherited text",
+  // The flags with which `docstokg retry` continues the run, as JSON; NULL for a run of `docstokg/harvest`.
+  "ALTER TABLE runs ADD COLUMN flags text",
 ];
 /** Marks the schema as a manifest of docstokg. */
 const FORMAT_TABLE = "docstokg_manifest";

@@ -20,6 +20,7 @@ import { type ReadConnection, ReadOnlyFile } from "../../../stores/sqlite/read-o
 import { isBusy, isDamage, isReadFailure } from "../../../stores/sqlite/sqlite-errors.ts";
 import { pause } from "../../../time/pause.ts";
 import type { Time } from "../../../time/time.ts";
+import { INVALID_JSON } from "../manifest-row.ts";
 import { TABLE_NAMES } from "../manifest-tables.ts";
 
 /**
@@ -162,10 +163,13 @@ const PARTS_OF_WORKS = `
 /** The progress of works that were merged into a work, as a JSON array of texts: `TakenWork.inherited`. */
 const ADD_INHERITED = "ALTER TABLE works ADD COLUMN inherited TEXT";
 
+/** The flags with which `docstokg retry` continues the run, as JSON; NULL for a run of `docstokg/harvest`. */
+const ADD_FLAGS = "ALTER TABLE runs ADD COLUMN flags TEXT";
+
 /** "dtkm" in the file header marks the file as a manifest. */
 export const MANIFEST_FORMAT: DatabaseFormat = {
   applicationId: 0x64_74_6b_6d,
-  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS, ADD_INHERITED],
+  migrations: [SCHEMA, ADD_TOTAL_BYTES, WORK_RECORDS, IDS_BY_WORK, ROBOTS, PARTS_OF_WORKS, ADD_INHERITED, ADD_FLAGS],
 };
 
 const BACKOFF = { baseMs: 5, capMs: 50 };
@@ -301,10 +305,13 @@ export async function isManifestLocked(path: string): Promise<boolean> {
 }
 
 /**
- * A DownloadError for an error of SQLite, such as a full disk; any other error unchanged.
+ * A DownloadError for an error of SQLite, such as a full disk, and for a record that another program has changed; any
+ * other error unchanged.
  * @param isReader whether the manifest was opened for reading
  */
 export function manifestError(path: string, error: unknown, isReader: boolean): unknown {
+  if (error instanceof SyntaxError)
+    return new DownloadError(`cannot read the manifest ${path}: ${INVALID_JSON}`, { cause: error });
   const isOfSqlite = error instanceof Error && "errcode" in error && "errstr" in error;
   if (!isOfSqlite) return error;
   const verb = isReader || isReadFailure(error) ? "read" : "write";

@@ -126,13 +126,13 @@ export class SqliteManifest implements Manifest {
     return isManifestLocked(this.name);
   }
 
-  async beginRun(command: string): Promise<number> {
-    const insert = this.db.prepare("INSERT INTO runs (command, started_ms, state) VALUES (?, ?, 'running')");
+  async beginRun(command: string, _settings?: string, flags?: string): Promise<number> {
+    const insert = this.db.prepare("INSERT INTO runs (command, flags, started_ms, state) VALUES (?, ?, ?, 'running')");
     return inTransaction(this.db, "BEGIN IMMEDIATE", () => {
       // A killed run could not record its end or give back its works.
       this.db.exec("UPDATE runs SET state = 'interrupted' WHERE state = 'running'");
       this.db.exec("UPDATE works SET taken_by = NULL WHERE taken_by IS NOT NULL");
-      return Number(insert.run(command, this.#time.wallMs()).lastInsertRowid);
+      return Number(insert.run(command, flags ?? null, this.#time.wallMs()).lastInsertRowid);
     });
   }
 

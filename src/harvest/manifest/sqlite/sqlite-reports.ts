@@ -8,6 +8,7 @@ import {
   HISTORY_ATTEMPTS,
   HISTORY_WORK,
   historyOfRows,
+  LATEST_FLAGS,
   type ManifestReport,
   type ManifestReports,
   RECORD_COLUMNS,
@@ -72,6 +73,12 @@ export class SqliteReports implements ManifestReports {
         .get(only),
       runs: db.prepare("SELECT id, command, state, started_ms, ended_ms FROM runs ORDER BY id DESC LIMIT 10").all(),
     });
+  }
+
+  async latestFlags(): Promise<string | undefined> {
+    using connection = await this.#file.connect();
+    const row = connection.content.prepare(LATEST_FLAGS).get();
+    return row && String(row["flags"]);
   }
 
   async storedFiles(): Promise<readonly StoredFileRow[]> {

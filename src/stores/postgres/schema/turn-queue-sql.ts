@@ -94,11 +94,11 @@ CREATE OR REPLACE FUNCTION ahead_of(b working_budget) RETURNS float8 LANGUAGE pl
 DECLARE
   units float8 := greatest(0, CASE WHEN b.turn > 0 THEN b.turn_start ELSE b.turns_end END - b.head_start);
   turns float8 := CASE WHEN b.turn > 0 THEN b.turn ELSE b.tail END - b.head;
-  turns_over float8 := b.tail - b.head - b.waiting;
+  ended_turns float8 := b.tail - b.head - b.waiting;
 BEGIN
   IF others_of(b) = 0 THEN RETURN 0; END IF;
-  -- Ended turns behind the first one are counted as turns before this one.
-  IF turns_over <= 0 OR turns <= 0 THEN RETURN units; END IF;
-  RETURN ceil(units * greatest(0, turns - turns_over) / turns);
+  -- Turns behind the first one may have ended, and it is not known which. All of them count as turns before this one.
+  IF ended_turns <= 0 OR turns <= 0 THEN RETURN units; END IF;
+  RETURN ceil(units * greatest(0, turns - ended_turns) / turns);
 END $f$;
 `;

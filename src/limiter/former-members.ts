@@ -9,36 +9,37 @@ import { countAgain, type Reloaded, routeAt, type TakenOver } from "./recount.ts
 import { RoleBudget } from "./role-budget.ts";
 import { copyOf, type FormerBudget, keptUntilUs } from "./sent-history.ts";
 
-/** What a budget of a service had sent: the only one, or that of a partition. */
-interface LeftBudget {
+/** What a budget of a service had sent. A service has one budget, or one for each partition. */
+interface SentByBudget {
   readonly sender: FormerBudget;
-  /** The budgets that count it, besides those that count all of the service. */
+  /** The names of the budgets that count it, without those that count everything that the service had sent. */
   readonly countedBy: Set<string>;
 }
 
 /** What a service had sent when a reload removed one of its suffixes. */
-interface LeftService {
+interface SentByService {
   readonly role: Role;
-  /** By their names without keys, because it is not known which keys the requests of a host carried. */
-  readonly budgets: Map<string, Map<string, LeftBudget>>;
-  /** The budgets that count everything that the service had sent. */
+  /** By their names without API keys, because it is not known which API keys the requests of a host carried. */
+  readonly budgets: Map<string, Map<string, SentByBudget>>;
+  /** The names of the budgets that count everything that the service had sent. */
   readonly countedBy: Set<string>;
-  /** Everything that the service had sent, as one log, by the limits that it was merged for. */
+  /** Everything that the service had sent, merged into one log for the windows of these limits. */
   readonly merged: WeakMap<RoleBudgetPolicy, FormerBudget>;
 }
 
-interface LeftInReload {
-  /** The limits before it. */
+/** The services that lost suffixes in one reload. */
+interface RemovedSuffixes {
+  /** The limits before the reload. */
   readonly before: LimitPolicies;
   /** By role and name. */
-  readonly services: ReadonlyMap<string, LeftService>;
+  readonly services: ReadonlyMap<string, SentByService>;
   readonly untilUs: number;
 }
 
 /** The budgets of a service that a host has left. */
 export interface FormerService {
   readonly name: string;
-  /** The limits that they had. */
+  /** The limits of the service when the host left it. */
   readonly before: LimitPolicies;
   readonly senders: readonly FormerBudget[];
   /** The same units, for the windows of the host's budget. */
@@ -46,18 +47,18 @@ export interface FormerService {
 }
 
 /**
- * Hosts that no policy names, and that belonged to a service by a suffix until a reload. Which hosts these are is not
- * known. The budget of such a host counts all units of the service when the host is called for the first time. So does
- * a service that a later reload gives the suffix to.
+ * Hosts that no policy names, and that belonged to a service by a suffix such as `*.example.org` until a reload removed
+ * the suffix. The names of these hosts are not known. When such a host is called for the first time, its budget counts
+ * all units of the service. If a later reload adds the suffix to another service, that service counts them too.
  */
-export class LeftHosts {
-  #reloads: readonly LeftInReload[] = [];
+export class FormerMembers {
+  #reloads: readonly RemovedSuffixes[] = [];
 
   /** To be called after `countAgain`. */
   reloaded(senders: Iterable<FormerBudget>, before: LimitPolicies, now: LimitPolicies, nowUs: number): void {
     const countedBy = servicesLeft(before, now);
     if (countedBy.size === 0) return;
-    const services = new Map<string, LeftService>();
+    const services = new Map<string, SentByService>();
     let untilUs = nowUs;
     for (const sender of senders) {
       const { name, role, log, holdUntilUs = 0 } = sender;
@@ -67,8 +68,8 @@ export class LeftHosts {
       const service = services.get(key) ?? { role, budgets: new Map(), countedBy: counting, merged: new WeakMap() };
       services.set(key, service);
       const unit = withoutKeys(name);
-      const ofUnit = service.budgets.get(unit) ?? new Map<string, LeftBudget>();
-      // The units of limits that were divided since have the name of the service too.
+      const ofUnit = service.budgets.get(unit) ?? new Map<string, SentByBudget>();
+      // A budget whose limits were divided into partitions since has the same name as the budget of the service.
       ofUnit.set(`${name} ${sender.isDivided ?? false}`, { sender: copyOf(sender), countedBy: new Set() });
       service.budgets.set(unit, ofUnit);
       untilUs = Math.max(untilUs, keptUntilUs(sender));
@@ -76,7 +77,7 @@ export class LeftHosts {
     if (services.size > 0) this.#reloads = [...this.#reloads, { before, services, untilUs }];
   }
 
-  /** A later reload may name the hosts in other services: those count the units too, each of them once. */
+  /** A later reload may add the hosts to other services. Those services count the units too, each unit once. */
   countAgain(reloaded: Reloaded): TakenOver[] {
     this.#dropEnded(reloaded.nowUs);
     return this.#reloads.flatMap(({ before, services }) =>
@@ -96,8 +97,10 @@ export class LeftHosts {
     );
   }
 
-  /** The services that the host of a new budget has left; each of their budgets is returned once for each new budget. */
-  leftBy({ name, role, policy }: RoleBudget, nowUs: number): readonly FormerService[] {
+  /**
+   * The services that the host of a new budget belonged to. Each of their budgets is returned once for the same budget.
+   */
+  formerServicesOf({ name, role, policy }: RoleBudget, nowUs: number): readonly FormerService[] {
     this.#dropEnded(nowUs);
     return this.#reloads.flatMap(({ before, services }) => {
       const former = formerName(name, role, before);
@@ -115,8 +118,8 @@ export class LeftHosts {
   }
 }
 
-/** Those that the budget does not count yet. From now on it does. */
-function sendersFor(name: string, former: string, { budgets, countedBy }: LeftService): readonly FormerBudget[] {
+/** The budgets of the service that the budget `name` does not count yet. They are recorded as counted. */
+function sendersFor(name: string, former: string, { budgets, countedBy }: SentByService): readonly FormerBudget[] {
   const isCommon = name === commonName(name);
   if (isCommon) countedBy.add(name);
   const candidates = isCommon ? allOf(budgets) : [...(budgets.get(withoutKeys(former))?.values() ?? [])];
@@ -127,12 +130,12 @@ function sendersFor(name: string, former: string, { budgets, countedBy }: LeftSe
   });
 }
 
-function allOf(budgets: LeftService["budgets"]): readonly LeftBudget[] {
+function allOf(budgets: SentByService["budgets"]): readonly SentByBudget[] {
   return Array.from(budgets.values(), ofUnit => [...ofUnit.values()]).flat();
 }
 
-/** Whether there are no other senders. Stops counting early, because there may be one for each of many partitions. */
-function areAll(senders: readonly FormerBudget[], budgets: LeftService["budgets"]): boolean {
+/** Whether `senders` are all budgets of the service. Stops counting early, because there may be many partitions. */
+function areAll(senders: readonly FormerBudget[], budgets: SentByService["budgets"]): boolean {
   let count = 0;
   for (const ofUnit of budgets.values()) {
     count += ofUnit.size;
@@ -141,11 +144,11 @@ function areAll(senders: readonly FormerBudget[], budgets: LeftService["budgets"
   return true;
 }
 
-/** Everything that a service had sent is merged once for all hosts with the same limits. */
+/** What `senders` had sent. If they are all budgets of the service, they are merged once for hosts with these limits. */
 function mergedFor(
   policy: RoleBudgetPolicy,
   senders: readonly FormerBudget[],
-  { role, budgets, merged }: LeftService,
+  { role, budgets, merged }: SentByService,
 ): readonly FormerBudget[] {
   if (senders.length === 1 || !areAll(senders, budgets)) return senders;
   const known = merged.get(policy);
@@ -156,7 +159,7 @@ function mergedFor(
   return [sum];
 }
 
-/** Adds the budgets that count, since a reload, what these ones have counted. */
+/** If a reload has moved the places of these budgets, adds the names of the budgets that count the places now. */
 function addMoved(names: Set<string>, role: Role, { before, now, moved }: Reloaded): void {
   for (const name of [...names]) {
     if (moved.isUnmoved(name, role, before)) continue;
@@ -165,7 +168,10 @@ function addMoved(names: Set<string>, role: Role, { before, now, moved }: Reload
   }
 }
 
-/** By role and name, the services that hosts have left, with the budgets that the reload itself has counted them in. */
+/**
+ * The services that a reload has removed suffixes from, by role and name, with the names of the budgets in which the
+ * reload itself has counted what they had sent.
+ */
 function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<string, Set<string>> {
   const services = new Map<string, Set<string>>();
   for (const role of ROLES) {
@@ -183,25 +189,25 @@ function servicesLeft(before: LimitPolicies, now: LimitPolicies): ReadonlyMap<st
   return services;
 }
 
-/** The budget that counted the requests of a host's budget by earlier limits; undefined for another budget. */
+/** The budget that counted the requests of a host by earlier limits; undefined if `name` is no budget of a host. */
 export function formerName(name: string, role: Role, before: LimitPolicies): string | undefined {
   const { host } = budgetUnitOf(name);
   if (host === undefined || !isHostName(name)) return undefined;
   return routeAt({ host, path: undefined }, role, name.slice(commonName(name).length), before).name;
 }
 
-/** Whether it is the name of a host's budget, without keys, or of one of its partitions. */
+/** Whether this is the name of the budget of a host, or of one of its partitions, for requests without API keys. */
 function isHostName(name: string): boolean {
   const { host, service, tiers } = budgetUnitOf(name);
   return host !== undefined && service === undefined && tiers.length === 0;
 }
 
-/** One key for the budgets of a host or service, whatever keys their requests carry. */
+/** A key for maps: the same for all budgets of a host or service in one role, with and without API keys. */
 export function keyOf(name: string, role: Role): string {
   return `${role} ${withoutTier(commonName(name))}`;
 }
 
-/** The name of a budget, or of its partition, without the keys that its requests carry. */
+/** The name of a budget, or of its partition, without the API keys that its requests carry. */
 export function withoutKeys(name: string): string {
   const common = commonName(name);
   return `${withoutTier(common)}${name.slice(common.length)}`;
