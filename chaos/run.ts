@@ -12,11 +12,12 @@
  * The writes are counted where they are made, over all processes, and at a server that enforces the limit. When a
  * promise of the mode is broken, the exit code is 1 and the output says which, with the fault and the seed.
  */
-import { parseArgs } from "node:util";
+
+import { oneOf, positiveNumber, scriptArguments, wholeNumber } from "../scripts/script-arguments.ts";
 import { runChaos, STORE_KINDS } from "./chaos.ts";
 import { reportText } from "./report.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: {
     minutes: { type: "string", default: "1" },
     faults: { type: "string", default: "1000000" },
@@ -31,9 +32,9 @@ const { values } = parseArgs({
 const report = await runChaos({
   store: oneOf("store", values.store, STORE_KINDS),
   mode: oneOf("mode", values.mode, ["wait", "share"] as const),
-  seed: numberFrom("seed", values.seed),
-  seconds: numberFrom("minutes", values.minutes) * 60,
-  faults: numberFrom("faults", values.faults),
+  seed: wholeNumber("seed", values.seed),
+  seconds: positiveNumber("minutes", values.minutes) * 60,
+  faults: wholeNumber("faults", values.faults),
   only: values.only === "" ? [] : values.only.split(","),
   onProgress: line => {
     if (!values.json) console.log(line);
@@ -41,15 +42,3 @@ const report = await runChaos({
 });
 console.log(values.json ? JSON.stringify(report, null, 2) : `\n${reportText(report)}`);
 if (report.broken.length > 0) process.exitCode = 1;
-
-function oneOf<Value extends string>(flag: string, value: string, allowed: readonly Value[]): Value {
-  const found = allowed.find(each => each === value);
-  if (found === undefined) throw new RangeError(`--${flag}: expected ${allowed.join(" or ")}, not ${value}`);
-  return found;
-}
-
-function numberFrom(flag: string, text: string): number {
-  const number = Number(text);
-  if (text === "" || !(number >= 0)) throw new RangeError(`--${flag}: expected a number, not ${JSON.stringify(text)}`);
-  return number;
-}

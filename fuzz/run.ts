@@ -11,8 +11,8 @@
  * Inputs that reach new code are written to `fuzz/corpus`; the tests run them again. Exit code 1: an input broke a law.
  * It is printed, and added to the corpus. 2: an option is invalid.
  */
-import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
+import { scriptArguments } from "../scripts/script-arguments.ts";
 import { readCorpus, writeCorpus } from "./corpus.ts";
 import type { FuzzTarget } from "./target.ts";
 import { TARGETS } from "./targets.ts";
@@ -22,7 +22,7 @@ const INPUT_BYTES_MAX = 16_384;
 /** A parser that takes longer for one batch of inputs is taken for one that never returns. */
 const SILENCE_MS_MAX = 60_000;
 
-const { values: args, positionals } = parseArgs({
+const { values: args, positionals } = scriptArguments({
   allowPositionals: true,
   options: {
     seconds: { type: "string", default: "10" },

@@ -19,7 +19,7 @@
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { scriptArguments } from "../scripts/script-arguments.ts";
 import { type Justified, problemsOf } from "./justified.ts";
 import { type Mutant, mutantsOf } from "./mutants.ts";
 import { Progress } from "./progress.ts";
@@ -28,7 +28,7 @@ import { sampleOf } from "./sample.ts";
 import { type MutantResult, MutantTrials } from "./try-mutants.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const { values: args } = parseArgs({
+const { values: args } = scriptArguments({
   options: {
     file: { type: "string", multiple: true },
     id: { type: "string", multiple: true },

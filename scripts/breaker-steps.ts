@@ -2,16 +2,16 @@
  * Compares the breakers with their reference model on random steps.
  * `npm run steps`, or `npm run steps -- --steps 5000000 --seed 7`. A difference is printed with its seed.
  */
-import { parseArgs } from "node:util";
 import fc from "fast-check";
 import { steps } from "../test/breaker/breaker-steps.ts";
 import { runSteps } from "../test/breaker/run-steps.ts";
+import { scriptArguments, wholeNumber } from "./script-arguments.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: { steps: { type: "string", default: "1000000" }, seed: { type: "string", default: "1" } },
 });
-const wanted = Number(values.steps);
-const firstSeed = Number(values.seed);
+const wanted = wholeNumber("steps", values.steps);
+const firstSeed = wholeNumber("seed", values.seed);
 if (!Number.isSafeInteger(wanted) || wanted < 1 || !Number.isSafeInteger(firstSeed)) {
   console.error(
     `--steps must be a whole number of 1 or more and --seed a whole number, not ${values.steps} and ${values.seed}`,

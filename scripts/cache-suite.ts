@@ -13,8 +13,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import { createHub } from "../src/index.ts";
+import { scriptArguments } from "./script-arguments.ts";
 
 interface SuiteTest {
   readonly id: string;
@@ -37,7 +37,7 @@ interface Runner {
 /** Optimal tests that must pass, of 77. docs/guides/hub.md names those that do not. */
 const OPTIMAL_MIN = 70;
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments({
   allowPositionals: true,
   options: {
     cache: { type: "string", default: "memory" },

@@ -7,7 +7,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { limitYoungHeap } from "../src/cli/young-heap.ts";
 import { learnedYields } from "../src/harvest/estimate/learned-yields.ts";
 import { ListEstimator } from "../src/harvest/estimate/list-estimator.ts";
@@ -20,15 +19,16 @@ import { FakeTime } from "../src/testing/fake-time.ts";
 import { systemTime } from "../src/time/system-time.ts";
 import { databaseOf } from "../test/harvest/kit.ts";
 import { runVirtually, virtualHub } from "../test/harvest/virtual-hub.ts";
+import { scriptArguments, wholeNumber } from "./script-arguments.ts";
 import { startServices } from "./simulated-services.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: { works: { type: "string", default: "1000" }, patience: { type: "string", default: "86400" } },
 });
-const maxBreakerWaitMs = Number(values.patience) * 1000;
+const maxBreakerWaitMs = wholeNumber("patience", values.patience) * 1000;
 const resolvers = RESOLVERS.filter(({ needs }) => needs.every(name => name === "DOCSTOKG_MAILTO"));
 const order = (work: Work) => orderFor(work, resolvers);
-using services = await startServices(Number(values.works));
+using services = await startServices(wholeNumber("works", values.works));
 const works = services.works.map(ids => workOf(ids.doi === undefined ? ids : { doi: ids.doi }));
 const { ratelimits } = await loadPolicy({ env: {} });
 // As the program does before a run.

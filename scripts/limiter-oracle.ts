@@ -2,15 +2,15 @@
  * `npm run oracle -- [--seed 1] [--traces 100000]`: random traces of a `RateLimiter` on virtual time, compared with a
  * plain list of sends. Prints the figures; a violated law ends it with exit code 1 and the seed of its trace.
  */
-import { parseArgs } from "node:util";
 import { runTrace } from "../test/limiter/oracle/run-trace.ts";
 import { drawTrace } from "../test/limiter/oracle/trace-plan.ts";
+import { scriptArguments, wholeNumber } from "./script-arguments.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: { seed: { type: "string", default: "1" }, traces: { type: "string", default: "1000" } },
 });
-const first = Number(values.seed);
-const traces = Number(values.traces);
+const first = wholeNumber("seed", values.seed);
+const traces = wholeNumber("traces", values.traces);
 if (!Number.isSafeInteger(first) || !Number.isSafeInteger(traces) || traces < 1) {
   console.error(
     `--traces must be a whole number of 1 or more and --seed a whole number, not ${values.traces} and ${values.seed}`,

@@ -11,16 +11,16 @@ import { createReadStream, createWriteStream, mkdtempSync, readdirSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { parseArgs } from "node:util";
 import { PostgresManifest } from "../src/harvest/manifest/postgres/postgres-manifest.ts";
 import { startInternet } from "../src/testing/internet/start-internet.ts";
 import { systemTime } from "../src/time/system-time.ts";
 import { PostgresServer } from "../test/harvest/postgres-server.ts";
 import { isQuick, keyOf } from "../test/harvest/processes.ts";
 import { RedisServer } from "../test/stores/redis-server.ts";
+import { scriptArguments, wholeNumber } from "./script-arguments.ts";
 import { printFigures, type StartedProcess, startDocstokg } from "./workers-kit.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: {
     works: { type: "string", default: "300" },
     workers: { type: "string", default: "4" },
@@ -35,7 +35,7 @@ const GUARD = ["--rate", "defaults:metadata=guard_ms:300", "--rate", "defaults:a
 const folder = mkdtempSync(join(tmpdir(), "docstokg-workers-"));
 const server = await PostgresServer.start();
 try {
-  await (values.enqueue === undefined ? runWorkers() : enqueue(Number(values.enqueue)));
+  await (values.enqueue === undefined ? runWorkers() : enqueue(wholeNumber("enqueue", values.enqueue)));
 } finally {
   await server.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -83,8 +83,8 @@ async function enqueue(count: number): Promise<void> {
 }
 
 async function runWorkers(): Promise<void> {
-  const wanted = Number(values.works);
-  const internet = await startInternet({ seed: Number(values.seed), works: wanted * 5 });
+  const wanted = wholeNumber("works", values.works);
+  const internet = await startInternet({ seed: wholeNumber("seed", values.seed), works: wanted * 5 });
   const redis = await RedisServer.start();
   try {
     const works = internet.works.filter(work => isQuick(work) && !opensCircuits(work)).slice(0, wanted);
@@ -108,12 +108,12 @@ async function runWorkers(): Promise<void> {
     const startedUs = systemTime.monotonicUs();
     const workers: StartedProcess[] = [];
     const startWorker = () => workers.push(startDocstokg(["worker", ...quiet, ...network, ...shared]));
-    for (let index = 0; index < Number(values.workers); index += 1) startWorker();
+    for (let index = 0; index < wholeNumber("workers", values.workers); index += 1) startWorker();
     let kills = 0;
     let restarts = 0;
-    let random = Number(values.seed);
+    let random = wholeNumber("seed", values.seed);
     for (;;) {
-      await systemTime.sleep(Number(values["kill-every"]) * 1000);
+      await systemTime.sleep(wholeNumber("kill-every", values["kill-every"]) * 1000);
       const { works: counts } = await manifest.reports.report();
       if (counts.pending === 0) break;
       random = (random * 1_103_515_245 + 12_345) % 2 ** 31;

@@ -14,10 +14,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { systemTime } from "../src/time/system-time.ts";
 import { pdf } from "../test/harvest/kit.ts";
 import { PostgresServer } from "../test/harvest/postgres-server.ts";
+import { scriptArguments, wholeNumber } from "./script-arguments.ts";
 import { printFigures, startDocstokg } from "./workers-kit.ts";
 
 const POLICY = `
@@ -45,14 +45,18 @@ function serveFiles(): void {
 }
 
 async function measure(): Promise<void> {
-  const { values } = parseArgs({
+  const { values } = scriptArguments({
     options: {
       works: { type: "string", default: "2000" },
       processes: { type: "string", default: "4" },
       rounds: { type: "string", default: "3" },
     },
   });
-  const [works, processes, rounds] = [Number(values.works), Number(values.processes), Number(values.rounds)];
+  const [works, processes, rounds] = [
+    wholeNumber("works", values.works),
+    wholeNumber("processes", values.processes),
+    wholeNumber("rounds", values.rounds),
+  ];
   const folder = mkdtempSync(join(tmpdir(), "docstokg-throughput-"));
   writeFileSync(join(folder, "ratelimits.yaml"), POLICY);
   const files = fork(import.meta.filename);

@@ -14,7 +14,7 @@
  * When a law is violated, the exit code is 1 and the output has the seed, the law and a small plan that violates it.
  */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { scriptArguments, wholeNumber } from "../scripts/script-arguments.ts";
 import { type BatchResult, type BrokenSeed, runBatch } from "./batch.ts";
 import { drawPlan } from "./draw-plan.ts";
 import { evenShares, type SampleMean } from "./even-shares.ts";
@@ -25,7 +25,7 @@ import { simulate } from "./simulate.ts";
 import { readTotals, recordTotals, totalsSentence } from "./totals.ts";
 import { traceLine } from "./trace.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: {
     seeds: { type: "string", default: "1000" },
     from: { type: "string" },
@@ -107,11 +107,4 @@ function progress(count: number): (sum: BatchResult) => void {
     reportedSeeds = seeds;
     console.log(`${seeds} of ${count} seeds, ${broken.length} violations`);
   };
-}
-
-function wholeNumber(name: string, text: string | undefined): number {
-  const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 0)
-    throw new RangeError(`--${name} must be a whole number of 0 or more, not ${JSON.stringify(text)}`);
-  return number;
 }

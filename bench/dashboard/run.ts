@@ -4,7 +4,7 @@
  * this machine, so processor times are compared and not the throughput.
  */
 import { cpus, loadavg } from "node:os";
-import { parseArgs } from "node:util";
+import { scriptArguments, wholeNumber } from "../../scripts/script-arguments.ts";
 import { whyNoRedis } from "../../test/stores/redis-server.ts";
 import { startBrowser, whyNoBrowser } from "../../test/telemetry/chromium.ts";
 import { formatFigures, formatTable } from "../kit/report.ts";
@@ -12,7 +12,7 @@ import { measureFleet } from "./fleet.ts";
 import type { DashboardLoad } from "./load.ts";
 import { measureHub } from "./single-hub.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: {
     processes: { type: "string", default: "50" },
     keys: { type: "string", default: "2000" },
@@ -23,12 +23,12 @@ const { values } = parseArgs({
   },
 });
 const load: DashboardLoad = {
-  processes: Number(values.processes),
-  hosts: Array.from({ length: Number(values.keys) }, (_, index) => `host-${index}.example.org`),
-  eventsPerSecond: Number(values.events),
-  rounds: Number(values.rounds),
-  seconds: Number(values.seconds),
-  probes: Number(values.probes),
+  processes: wholeNumber("processes", values.processes),
+  hosts: Array.from({ length: wholeNumber("keys", values.keys) }, (_, index) => `host-${index}.example.org`),
+  eventsPerSecond: wholeNumber("events", values.events),
+  rounds: wholeNumber("rounds", values.rounds),
+  seconds: wholeNumber("seconds", values.seconds),
+  probes: wholeNumber("probes", values.probes),
 };
 const missing = whyNoRedis() || whyNoBrowser();
 if (missing !== false) {

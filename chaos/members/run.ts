@@ -5,12 +5,12 @@
  * Exit codes: 0 done, 1 failed, 2 wrong arguments. A missed target is no failure: the machine may be busy.
  */
 import { loadavg } from "node:os";
-import { parseArgs } from "node:util";
+import { oneOf, scriptArguments, wholeNumber } from "../../scripts/script-arguments.ts";
 import { parseRates } from "../../src/core/limits/rate.ts";
 import { measureMembers } from "./measure-members.ts";
 import { scriptCost } from "./script-cost.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments({
   options: {
     store: { type: "string", default: "redis" },
     members: { type: "string", default: "1000" },
@@ -36,13 +36,13 @@ async function printCosts(): Promise<void> {
 }
 
 async function printMembers(): Promise<void> {
-  const { store, rates } = values;
-  if (store !== "redis" && store !== "sqlite") throw new RangeError(`--store must be redis or sqlite, got ${store}`);
+  const { rates } = values;
+  const store = oneOf("store", values.store, ["redis", "sqlite"]);
   const [from = 0, to = from] = values.delay.split("-").map(Number);
   const { sent, rejected, busiest, calls, errors, seconds } = await measureMembers({
     ...{ store, rates, delaysMs: [from, to] },
-    ...{ members: Number(values.members), processes: Number(values.processes) },
-    ...{ callers: Number(values.callers), seconds: Number(values.seconds) },
+    ...{ members: wholeNumber("members", values.members), processes: wholeNumber("processes", values.processes) },
+    ...{ callers: wholeNumber("callers", values.callers), seconds: wholeNumber("seconds", values.seconds) },
   });
   const total = sent.reduce((sum, count) => sum + count, 0);
   const [rate] = parseRates(rates);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
+import { Readable, Stream } from "node:stream";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -91,6 +91,23 @@ test("the body stream of a refused request is closed", async t => {
   await until(() => handler.lines.length === 1);
   assert.match(handler.lines.join(), /^error rate limit 1\/SECOND of 127\.0\.0\.1 \(metadata\) reached/);
   assert.ok(body.destroyed);
+});
+
+test("the body stream of a request that the hub answers itself is closed", async t => {
+  const server = await serve(t, (_, response) => response.end());
+  const hub = await hubFor(t, { time: new FakeTime(), limits: ONE_A_SECOND });
+  await (await hub.request(server.origin)).body.text();
+  for (const [call, status] of [
+    [{ refusals: "respond" }, 429],
+    [{ offline: true }, 504],
+  ] as const) {
+    const body = new Readable({ read: () => undefined });
+    const response = await hub.request(server.origin, { method: "POST", body, ...call });
+    await response.body.dump();
+    assert.equal(response.statusCode, status);
+    assert.ok(body.destroyed);
+  }
+  assert.equal(server.requests.length, 1);
 });
 
 test("a caller that does not follow a redirect gets its complete body, however long", async t => {
@@ -214,12 +231,14 @@ test("a body stream that fails while its request is queued fails only that reque
     limits: { defaults: { metadata: { rates: "1/SECOND", guard_ms: 0, max_delay_ms: 10_000 } } },
   });
   await (await hub.request(server.origin)).body.text();
-  const body = new Readable({ read: () => undefined });
-  const waiting = hub.request(server.origin, { method: "POST", body });
-  await until(() => hub.snapshot().waiting === 1);
-  body.destroy(new Error("the disk is gone"));
-  await assert.rejects(waiting, /the disk is gone/);
-  assert.equal(hub.snapshot().waiting, 0);
+  // Libraries such as form-data have streams of their own, which are not a Readable.
+  for (const body of [new Readable({ read: () => undefined }), new Stream()]) {
+    const waiting = hub.request(server.origin, { method: "POST", body: body as Readable });
+    await until(() => hub.snapshot().waiting === 1);
+    body.emit("error", new Error("the disk is gone"));
+    await assert.rejects(waiting, /the disk is gone/);
+    assert.equal(hub.snapshot().waiting, 0);
+  }
   assert.equal(server.requests.length, 1);
 });
 

@@ -1,8 +1,9 @@
-import { type Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { type Dispatcher, errors } from "undici";
 import type { HeaderFields } from "../core/cache/stored-fields.ts";
 import type { Time, Timer } from "../time/time.ts";
 import type { ActiveRequest, ActiveRequests } from "./active-requests.ts";
+import { type BodyStream, isBodyStream } from "./body-stream.ts";
 import { deadlineError } from "./call-record.ts";
 import { fieldLine } from "./headers.ts";
 import type { RequestTelemetry } from "./request-telemetry.ts";
@@ -73,7 +74,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     const { body, call } = request;
     activeRequests.add(this);
     // A stream may fail while the request is queued, when undici does not yet listen for its errors.
-    if (body instanceof Readable) this.#watchBody(body);
+    if (isBodyStream(body)) this.#watchBody(body);
     try {
       this.#handler?.onRequestStart?.(this, null);
     } catch (error) {
@@ -90,7 +91,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     return this.#request === undefined;
   }
 
-  #watchBody(body: Readable): void {
+  #watchBody(body: BodyStream): void {
     this.#onBodyError = error => this.abort(error);
     body.once("error", this.#onBodyError);
   }
@@ -175,8 +176,11 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   }
 
   ended(trailers: HeaderFields, rawTrailers: unknown): void {
+    const request = this.#request;
     const handler = this.#end(undefined);
     if (handler === undefined) return;
+    // A response of the hub itself, such as that to a refusal: nothing was sent.
+    if (request?.record.attempts === 0) closeStream(request.body);
     this.rawTrailers = rawTrailers as Buffer[];
     try {
       handler.onResponseEnd?.(this, trailers as Record<string, string>);
@@ -192,8 +196,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     }
     const body = this.#request?.body;
     const handler = this.#end(error);
-    // The rest of the body will not be read: a source that is left open would leak.
-    if (body instanceof Readable && !body.destroyed) body.on("error", ignored).destroy();
+    closeStream(body);
     handler?.onResponseError?.(this, error as Error);
   }
 
@@ -229,7 +232,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     this.#deadline = undefined;
     this.#stopDiscarding();
     const { body, record } = request;
-    if (this.#onBodyError !== undefined) (body as Readable).off("error", this.#onBodyError);
+    if (this.#onBodyError !== undefined) (body as unknown as BodyStream).removeListener("error", this.#onBodyError);
     this.#deps.activeRequests.delete(this);
     // No server sent the response to a refusal, so the event has no status.
     const { refusal } = record;
@@ -241,6 +244,13 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
     });
     return handler;
   }
+}
+
+/** The rest of a request body will not be read: a source that is left open would leak. */
+function closeStream(body: OutgoingRequest["body"]): void {
+  if (!isBodyStream(body) || body.destroyed) return;
+  body.on("error", ignored);
+  body.destroy?.();
 }
 
 function ignored(): void {

@@ -120,5 +120,5 @@ export function urlOf(input: FetchInput): string {
 
 /** Reads any object with this property, because a library may have its own class `Request`. */
 function requestField(input: FetchInput, field: keyof FetchFields): unknown {
-  return typeof input === "object" && field in input ? Reflect.get(input, field) : undefined;
+  return typeof input === "object" && input !== null && field in input ? Reflect.get(input, field) : undefined;
 }

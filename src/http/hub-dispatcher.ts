@@ -4,12 +4,16 @@ import type { InnerCallOptions } from "./call-options.ts";
 type Dispatch = (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void;
 type DispatchCall = (...args: [...Parameters<Dispatch>, InnerCallOptions]) => void;
 
+/** The dispatcher for a request. Node's own fetch is an older undici, whose handlers have other callbacks. */
+type SuccessorFor = (hasOlderHandler: boolean) => Dispatcher;
+
 /**
  * The hub as an undici Dispatcher. One object per set of call options, because fetch passes only the request to a
  * dispatcher and no options of the call.
  */
 export class HubDispatcher extends Dispatcher {
   readonly #dispatch: Dispatch;
+  #successorFor: SuccessorFor | undefined;
 
   constructor(dispatch: Dispatch) {
     super();
@@ -21,8 +25,14 @@ export class HubDispatcher extends Dispatcher {
     if (typeof handler !== "object" || handler === null) {
       throw new errors.InvalidArgumentError("handler must be an object");
     }
+    if (this.#successorFor !== undefined) return this.#successorFor(isOlderHandler(handler)).dispatch(options, handler);
     this.#dispatch(withoutDispatcher(options), toCurrentHandler(handler));
     return true;
+  }
+
+  /** From now on, all requests go to another dispatcher, which gets the handlers of callers unchanged. */
+  passRequestsTo(successorFor: SuccessorFor): void {
+    this.#successorFor = successorFor;
   }
 
   /** Does not close the hub: other callers share it. */
@@ -72,9 +82,13 @@ function ended(callback: (() => void) | undefined): Promise<void> | void {
   queueMicrotask(callback);
 }
 
-/** Node's own fetch is an older undici, whose handlers have other callbacks; undici's wrapper translates them. */
+function isOlderHandler(handler: Dispatcher.DispatchHandler): boolean {
+  return typeof handler.onRequestStart !== "function" && "onConnect" in handler;
+}
+
+/** undici's wrapper translates the callbacks of older handlers. */
 function toCurrentHandler(handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler {
-  if (typeof handler.onRequestStart === "function" || !("onConnect" in handler)) return handler;
+  if (!isOlderHandler(handler)) return handler;
   const { wrapHandler } = Dispatcher1Wrapper as unknown as {
     readonly wrapHandler: (handler: object) => Dispatcher.DispatchHandler;
   };

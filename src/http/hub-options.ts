@@ -69,7 +69,10 @@ export interface NetworkOptions {
   readonly lookup?: LookupFunction | undefined;
   /** `ca`: trusted certificates in PEM, instead of Node's own. @default Node's own */
   readonly tls?: { readonly ca?: string | Buffer } | undefined;
-  /** From sending a request to the end of the response headers, in ms; 0 for no limit. @default 60_000 */
+  /**
+   * From sending a request to the end of the response headers, in ms; 0 for no limit. Each interim response (1xx) starts it
+   * again. @default 60_000
+   */
   readonly headersTimeoutMs?: number | undefined;
   /** Between two chunks of a response body, in ms; 0 for no limit. @default 120_000 */
   readonly bodyTimeoutMs?: number | undefined;

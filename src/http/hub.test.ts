@@ -60,6 +60,15 @@ test("one http_request event describes the call, without the URL", async t => {
   assert.ok(!JSON.stringify(events).includes("secret"));
 });
 
+test("hub.fetch refuses a value that is no URL with the error of fetch", async t => {
+  const hub = await hubFor(t);
+  for (const input of [null, undefined, 5, {}, "/path", ""]) {
+    const { message } = await fetch(input as string).catch(error => error);
+    await assert.rejects(hub.fetch(input as string), { name: "TypeError", message });
+  }
+  assertNothingLeft(hub);
+});
+
 test("hub.fetch accepts no options, null, a Request and a FormData", async t => {
   const bodies: string[] = [];
   const server = await serve(t, (request, response) => {

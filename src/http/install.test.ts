@@ -104,6 +104,52 @@ test("uninstalling leaves a dispatcher that other code has set, in each place on
   assert.equal(Reflect.get(globalThis, older), wrapped);
 });
 
+for (const order of ["the first one first", "the last one first"]) {
+  test(`after hubs were uninstalled below a dispatcher of other code, its requests do not reach them, ${order}`, async t => {
+    const older = Symbol.for("undici.globalDispatcher.1");
+    const [before, beforeOlder] = [getGlobalDispatcher(), Reflect.get(globalThis, older)];
+    t.after(() => {
+      setGlobalDispatcher(before);
+      Reflect.set(globalThis, older, beforeOlder);
+    });
+    const server = await serve(t, (_, response) => response.end("ok"));
+    const [one, two] = [await hubFor(t, { cache: false }), await hubFor(t, { cache: false })];
+    const [toOne, toTwo] = [recordEvents(one), recordEvents(two)];
+    const kept = [one.install(), two.install()];
+    // As a library does that adds an interceptor to the requests of the process.
+    let composed = 0;
+    const interceptor = getGlobalDispatcher().compose(dispatch => (options, handler) => {
+      composed += 1;
+      return dispatch(options, handler);
+    });
+    setGlobalDispatcher(interceptor);
+    const sendAll = async () => {
+      assert.equal(await (await fetch(server.origin)).text(), "ok");
+      assert.equal(await (await undiciFetch(server.origin)).text(), "ok");
+      assert.equal(await (await undiciRequest(server.origin)).body.text(), "ok");
+      return [toOne, toTwo].map(events => only(events, "http_request").length);
+    };
+    assert.deepEqual(await sendAll(), [0, 3]);
+    if (order === "the last one first") kept.reverse();
+    for (const uninstall of kept) uninstall();
+    await one.close();
+    await two.close();
+    assert.deepEqual(await sendAll(), [0, 3]);
+    assert.equal(composed, 6);
+  });
+}
+
+test("requests through a dispatcher of an uninstalled hub that a library has kept go to the one before it", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const hub = await hubFor(t, { cache: false });
+  const uninstall = hub.install();
+  const kept = getGlobalDispatcher();
+  uninstall();
+  await hub.close();
+  const { body } = await undiciRequest(server.origin, { dispatcher: kept });
+  assert.equal(await body.text(), "ok");
+});
+
 test("calling an uninstall function twice does not uninstall another hub", async t => {
   const before = getGlobalDispatcher();
   const hubs = [await hubFor(t), await hubFor(t), await hubFor(t)];

@@ -1,4 +1,5 @@
 import { type Dispatcher, getGlobalDispatcher, setGlobalDispatcher } from "undici";
+import type { HubDispatcher } from "./hub-dispatcher.ts";
 
 /** The undici inside Node is older and reads its global dispatcher from this symbol. */
 const BUILT_IN_SLOT = Symbol.for("undici.globalDispatcher.1");
@@ -24,7 +25,7 @@ const SLOTS: readonly Slot[] = [
 
 /** An installed dispatcher, and the one that it replaced in each slot. */
 interface Installation {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: HubDispatcher;
   readonly previous: unknown[];
 }
 
@@ -33,9 +34,10 @@ const installations: Installation[] = [];
 
 /**
  * Makes a dispatcher the global one, for undici's fetch and for Node's own. Returns a function that restores the previous
- * one. Several installations may be undone in any order. A slot that other code has set since then is left as it is.
+ * one. Several installations may be undone in any order. A slot that other code has set since then is left as it is. If
+ * that code passes requests on to this dispatcher, they go to the previous one.
  */
-export function install(dispatcher: Dispatcher): () => void {
+export function install(dispatcher: HubDispatcher): () => void {
   const installation: Installation = { dispatcher, previous: SLOTS.map(slot => slot.get()) };
   installations.push(installation);
   for (const slot of SLOTS) slot.set(dispatcher);
@@ -50,5 +52,7 @@ export function install(dispatcher: Dispatcher): () => void {
       // Setting the first slot changes the second one, which must keep a dispatcher of other code.
       slot.set(current[index] === dispatcher ? installation.previous[index] : current[index]);
     }
+    const [previous, olderPrevious] = installation.previous as Dispatcher[];
+    dispatcher.passRequestsTo(hasOlderHandler => (hasOlderHandler ? olderPrevious : previous) as Dispatcher);
   };
 }

@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { stringify } from "node:querystring";
-import type { Dispatcher } from "undici";
+import { type Dispatcher, errors } from "undici";
 import type { Time } from "../time/time.ts";
 import type { InnerCallOptions } from "./call-options.ts";
 import { CallRecord } from "./call-record.ts";
@@ -26,6 +26,7 @@ export function toOutgoingRequest(
   { policy: { hostNames }, signalAges, time, defaultDeadlineMs }: OutgoingRequestDeps,
 ): OutgoingRequest {
   checkCall(call);
+  checkUpgrade(options, handler);
   const nowUs = time.monotonicUs();
   const origin = hostNames.lastOriginIfEqual(originOf(options));
   const { onBodySent, onRequestSent, onResponseStarted } = handler;
@@ -55,6 +56,15 @@ export function toOutgoingRequest(
     retryDelayMs: 0,
     observer: onBodySent || onRequestSent || onResponseStarted ? handler : undefined,
   };
+}
+
+/** Without this check, the caller would never learn of the connection that it has got. */
+function checkUpgrade({ upgrade, method }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+  if ((!upgrade && method !== "CONNECT") || typeof handler.onRequestUpgrade === "function") return;
+  const name = upgrade ? "option upgrade" : "method CONNECT";
+  throw new errors.InvalidArgumentError(
+    `the ${name} gives a connection instead of a response: use dispatcher.upgrade or dispatcher.connect`,
+  );
 }
 
 /** The origin that undici's options give as a text or URL. */

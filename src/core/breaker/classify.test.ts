@@ -96,6 +96,8 @@ test("equal responses and errors get the same frozen outcome object", () => {
 const unreachedCodes = [
   ..."ECONNREFUSED EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN EPROTO".split(" "),
   ..."ENOTFOUND EAI_AGAIN EAI_FAIL UND_ERR_CONNECT_TIMEOUT".split(" "),
+  ..."UND_ERR_PRX_CONN UND_ERR_SOCKS5_REPLY_1 UND_ERR_SOCKS5_REPLY_3 UND_ERR_SOCKS5_REPLY_4".split(" "),
+  ..."UND_ERR_SOCKS5_REPLY_5 UND_ERR_SOCKS5_REPLY_6".split(" "),
   ..."ERR_TLS_CERT_ALTNAME_INVALID ERR_TLS_HANDSHAKE_TIMEOUT ERR_SSL_WRONG_VERSION_NUMBER".split(" "),
   ..."CERT_HAS_EXPIRED CERT_NOT_YET_VALID DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN".split(" "),
   ..."UNABLE_TO_VERIFY_LEAF_SIGNATURE UNABLE_TO_GET_ISSUER_CERT_LOCALLY HOSTNAME_MISMATCH CRL_HAS_EXPIRED".split(" "),
@@ -117,8 +119,17 @@ for (const code of [...unreachedCodes, ...interruptedCodes]) {
   });
 }
 
+test("a proxy that cannot open a tunnel is a network failure, and one that does not permit it is not", () => {
+  const tunnelError = (statusCode: number | undefined) =>
+    outcomeOfError(Object.assign(coded("ERR_PROXY_TUNNEL"), { statusCode }));
+  for (const statusCode of [502, 503, 504, Number.NaN, undefined])
+    assert.deepEqual(tunnelError(statusCode), unreached, String(statusCode));
+  for (const statusCode of [301, 400, 403, 407]) assert.deepEqual(tunnelError(statusCode), neutral, String(statusCode));
+});
+
 const neutralCodes = [
   ..."UND_ERR_ABORTED ABORT_ERR UND_ERR_INVALID_ARG UND_ERR_DESTROYED UND_ERR_CLOSED UND_ERR_NOT_SUPPORTED".split(" "),
+  ..."UND_ERR_SOCKS5_REPLY_2 UND_ERR_SOCKS5_AUTH_REJECTED UND_ERR_SOCKS5_VERSION".split(" "),
   ..."UND_ERR_REQ_CONTENT_LENGTH_MISMATCH ERR_HTTP2_INVALID_HEADER_VALUE ERR_INVALID_URL EMFILE EADDRNOTAVAIL".split(
     " ",
   ),

@@ -84,7 +84,8 @@ const NETWORK_CODES: ReadonlySet<string> = new Set(
     "ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NODATA EAI_NONAME ESERVFAIL EREFUSED ETIMEOUT " +
     "UND_ERR_CONNECT_TIMEOUT UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT UND_ERR_SOCKET " +
     "UND_ERR_RES_CONTENT_LENGTH_MISMATCH UND_ERR_HEADERS_OVERFLOW DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN HOSTNAME_MISMATCH " +
-    "INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED"
+    "INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED " +
+    "UND_ERR_PRX_CONN UND_ERR_SOCKS5_REPLY_1 UND_ERR_SOCKS5_REPLY_3 UND_ERR_SOCKS5_REPLY_4 UND_ERR_SOCKS5_REPLY_5 UND_ERR_SOCKS5_REPLY_6"
   ).split(" "),
 );
 
@@ -94,7 +95,8 @@ const UNREACHED_CODES: ReadonlySet<string> = new Set(
     "ECONNREFUSED EHOSTUNREACH ENETUNREACH EHOSTDOWN ENETDOWN EPROTO " +
     "ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NODATA EAI_NONAME ESERVFAIL EREFUSED ETIMEOUT UND_ERR_CONNECT_TIMEOUT " +
     "DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN HOSTNAME_MISMATCH " +
-    "INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED"
+    "INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED " +
+    "ERR_PROXY_TUNNEL UND_ERR_PRX_CONN UND_ERR_SOCKS5_REPLY_1 UND_ERR_SOCKS5_REPLY_3 UND_ERR_SOCKS5_REPLY_4 UND_ERR_SOCKS5_REPLY_5 UND_ERR_SOCKS5_REPLY_6"
   ).split(" "),
 );
 const UNREACHED_FAMILIES = /^(?:ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_)/;
@@ -173,7 +175,16 @@ function isNetworkFault(link: unknown): boolean {
       property(link, "cause") === undefined && !/"GOAWAY" frame .* code 0$/.test(String(property(link, "message")))
     );
   }
+  if (code === "ERR_PROXY_TUNNEL") return isFailedTunnel(Number(property(link, "statusCode")));
   return NETWORK_CODES.has(code) || NETWORK_FAMILIES.test(code);
+}
+
+/**
+ * Node's own agents give one error for every proxy that opens no tunnel. A proxy that does not permit it (403, 407) says
+ * nothing about the host. Without a valid status the connection to the proxy has failed.
+ */
+function isFailedTunnel(status: number): boolean {
+  return !(status >= 100) || defaultClassifyRules.failureStatuses.has(status);
 }
 
 /** If a connection was refused or timed out, the error names the system call `connect`. */

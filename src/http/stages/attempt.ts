@@ -22,6 +22,7 @@ import type {
   SentFields,
 } from "./stage.ts";
 import type { PausedBody, UnreadBodies } from "./unread-bodies.ts";
+import { watchedBody } from "./watched-body.ts";
 import { isConnectionCut } from "./write-stamp.ts";
 
 export interface AttemptDeps extends GatedRequestDeps {
@@ -67,6 +68,11 @@ class RequestAttempt
   /** True while such a request is aborted, until its error arrives. */
   #isUnprocessed = false;
   #abortReason: unknown;
+  /** The source of the request body has failed, which is no failure of the host, whatever the error says. */
+  #hasBodyFailed = false;
+  readonly #onBodyFailed = () => {
+    this.#hasBodyFailed = true;
+  };
 
   constructor(deps: AttemptDeps, request: OutgoingRequest, sink: ResponseSink, sent: SentFields) {
     super(deps, request);
@@ -187,7 +193,7 @@ class RequestAttempt
     const isAborted = this.#sink === undefined;
     const outcome = isAborted
       ? (this.outcomeOfAbort(this.#abortReason, this.#controller === undefined) ?? NEUTRAL)
-      : outcomeOfError(error);
+      : this.#outcomeOfError(error);
     const { record } = this.request;
     record.settled(outcome, record.retryAfterMs);
     this.#end(outcome, error);
@@ -288,7 +294,7 @@ class RequestAttempt
       path,
       method,
       headers: (trace === undefined ? headers : withMissingHeaders(headers, trace.headers)) as string[],
-      body: body ?? null,
+      body: watchedBody(body ?? null, headers, this.#onBodyFailed),
     } as Dispatcher.DispatchOptions & { maxRedirections?: number };
     // The query is part of the path, and redirects are followed by an outer stage.
     if (sent.query !== undefined) delete sent.query;
@@ -301,7 +307,7 @@ class RequestAttempt
       else this.deps.wire.dispatch(sent, this);
     } catch (error) {
       // undici's dispatchers report errors to the handler; a dispatcher given by the caller may throw.
-      this.#end(outcomeOfError(error), error);
+      this.#end(this.#outcomeOfError(error), error);
       this.#fail(error);
     } finally {
       ownDispatch.isRunning = false;
@@ -332,7 +338,11 @@ class RequestAttempt
     this.#heldBack?.timer.cancel();
     if (outcome !== undefined) this.grant?.report({ outcome, status: this.status, error });
     // Without a sink this process has aborted the request, whatever error follows.
-    this.releaseGrant(this.#sink !== undefined && isConnectionCut(error));
+    this.releaseGrant(this.#sink !== undefined && !this.#hasBodyFailed && isConnectionCut(error));
+  }
+
+  #outcomeOfError(error: unknown): Outcome {
+    return this.#hasBodyFailed ? NEUTRAL : outcomeOfError(error);
   }
 
   protected refused(error: unknown): void {

@@ -2,11 +2,20 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { startProxy } from "../../../test/http/connect-proxy.ts";
-import { hubFor, ONE_A_SECOND_QUEUED, only, recordEvents, serve, tlsFixture, until } from "../../../test/http/kit.ts";
+import {
+  assertNothingLeft,
+  hubFor,
+  ONE_A_SECOND_QUEUED,
+  only,
+  recordEvents,
+  serve,
+  tlsFixture,
+  until,
+} from "../../../test/http/kit.ts";
 import { ConfigError, PrivateAddressError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
 import { proxySettings } from "./proxy-wire.ts";
@@ -105,6 +114,141 @@ test("through a proxy a request over an open connection counts from its response
     only(events, "http_attempt").map(({ connection }) => connection),
     ["new", "reused", "reused"],
   );
+});
+
+test("a header with several values is sent with all of them through a proxy, with and without a tunnel", async t => {
+  const { key, cert } = tlsFixture();
+  const seen: (readonly string[] | undefined)[] = [];
+  const server = https.createServer({ key, cert }, (request, response) => {
+    seen.push(request.headersDistinct["x-part"], request.headersDistinct["cookie"]);
+    response.end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  const plain = await serve(t, (request, response) => {
+    seen.push(request.headersDistinct["x-part"], request.headersDistinct["cookie"]);
+    response.end();
+  });
+  const { url } = await startProxy(t, (server.address() as AddressInfo).port);
+  const hub = await hubFor(t, {
+    env: { HTTP_PROXY: plain.origin, HTTPS_PROXY: url },
+    network: { proxy: "env", tls: { ca: cert } },
+    cache: false,
+  });
+  for (const target of ["http://example.org/", "https://example.org/"]) {
+    const { body } = await hub.request(target, { headers: { "x-part": ["1", "2"], cookie: ["a=1", "b=2"] } });
+    await body.dump();
+  }
+  assert.deepEqual(seen, [
+    ["1", "2"],
+    ["a=1", "b=2"],
+    ["1", "2"],
+    ["a=1", "b=2"],
+  ]);
+});
+
+/** A proxy that treats each connection in its own way, after the first bytes of the hub. */
+async function startRawProxy(t: TestContext, act: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer(socket => {
+    sockets.add(socket);
+    socket.on("error", () => undefined).once("data", () => act(socket));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("a proxy that does not answer, or not to the end, fails a request within the time limits of the hub", async t => {
+  const silent = await startRawProxy(t, () => undefined);
+  const stalled = await startRawProxy(t, socket => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"));
+  const openedSocks = await startRawProxy(t, socket => {
+    socket.once("data", () => socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])));
+    socket.write(Buffer.from([5, 0]));
+  });
+  const cases = [
+    [`http://${silent}`, "http://example.org/", "UND_ERR_HEADERS_TIMEOUT"],
+    [`http://${silent}`, "https://example.org/", "UND_ERR_CONNECT_TIMEOUT"],
+    [`http://${stalled}`, "http://example.org/", "UND_ERR_BODY_TIMEOUT"],
+    [`socks5://${silent}`, "http://example.org/", "UND_ERR_CONNECT_TIMEOUT"],
+    [`socks5://${openedSocks}`, "http://example.org/", "UND_ERR_HEADERS_TIMEOUT"],
+  ] as const;
+  for (const [proxy, target, code] of cases) {
+    const hub = await hubFor(t, {
+      env: { HTTP_PROXY: proxy },
+      network: { proxy: "env", headersTimeoutMs: 50, bodyTimeoutMs: 50, connectTimeoutMs: 50.5 },
+      cache: false,
+      retry: false,
+    });
+    const events = recordEvents(hub);
+    const answer = async () => (await hub.request(target)).body.text();
+    await assert.rejects(answer(), { code }, `${proxy} ${target}`);
+    assert.equal(only(events, "breaker_failure").length, 1, `${proxy} ${target}`);
+    assertNothingLeft(hub);
+  }
+});
+
+test("requests to a host that a proxy does not connect time out together, not one after another", async t => {
+  let tunnels = 0;
+  const proxy = await startRawProxy(t, () => {
+    tunnels += 1;
+  });
+  const hub = await hubFor(t, {
+    env: { HTTPS_PROXY: proxy },
+    network: { proxy: "env", connectTimeoutMs: 50 },
+    cache: false,
+    retry: false,
+  });
+  const requests = Array.from({ length: 20 }, () => hub.request("https://example.org/"));
+  for (const request of requests) await assert.rejects(request, { code: "UND_ERR_CONNECT_TIMEOUT" });
+  assert.equal(tunnels, 1);
+});
+
+test("if a proxy cannot connect to a host, the host counts as not reached, and the request is retried", async t => {
+  const refusedSocks = (reply: number) => (socket: Socket) => {
+    socket.once("data", () => socket.write(Buffer.from([5, reply, 0, 1, 0, 0, 0, 0, 0, 0])));
+    socket.write(Buffer.from([5, 0]));
+  };
+  const cases: readonly (readonly [string, string, (socket: Socket) => void])[] = [
+    ["502", "http", socket => socket.write("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n")],
+    ["closed", "http", socket => socket.end()],
+    ["no HTTP", "http", socket => socket.write("SSH-2.0-OpenSSH\r\n")],
+    ["refused", "socks5", refusedSocks(5)],
+  ];
+  for (const [name, scheme, act] of cases) {
+    const proxy = `${scheme}://${await startRawProxy(t, act)}`;
+    const hub = await hubFor(t, {
+      env: { HTTPS_PROXY: proxy },
+      network: { proxy: "env" },
+      cache: false,
+      retry: { attempts: 2, baseMs: 0 },
+    });
+    const events = recordEvents(hub);
+    await assert.rejects(hub.request("https://example.org/"), (error: Error) => error.name !== "AbortError", name);
+    assert.equal(only(events, "breaker_failure").length, 2, name);
+    assertNothingLeft(hub);
+  }
+});
+
+test("a proxy that does not permit a connection is no failure of the host, and the error names its answer", async t => {
+  const proxy = await startRawProxy(t, socket =>
+    socket.write("HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n"),
+  );
+  const hub = await hubFor(t, { env: { HTTPS_PROXY: proxy }, network: { proxy: "env" }, cache: false });
+  const events = recordEvents(hub);
+  await assert.rejects(hub.request("https://example.org/"), {
+    code: "UND_ERR_INVALID_ARG",
+    message: "the proxy refused a connection to example.org:443 with status 407",
+  });
+  assert.deepEqual(only(events, "breaker_failure"), []);
+  assert.equal(only(events, "http_attempt").length, 1);
+  assertNothingLeft(hub);
 });
 
 test("with allowPrivate: false a URL with a private address is not sent to the proxy", async t => {

@@ -6,6 +6,8 @@ import { ConfigError, PrivateAddressError } from "../../errors.ts";
 import type { Environment } from "../../policy/environment.ts";
 import type { ConnectTo } from "./connect-to.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
+import { type Connector, sharingTimeouts } from "./sharing-timeouts.ts";
+import { TunnelPool } from "./tunnel-pool.ts";
 
 /** The proxies of an environment, as curl and Node read them. An empty text means none. */
 export interface ProxySettings {
@@ -37,6 +39,11 @@ function proxyIn(env: Environment, name: string): string {
   throw new ConfigError([{ where: variable, path: "", message }]);
 }
 
+export interface ProxyWireOptions extends Agent.Options {
+  /** Bounds each step of a connection through a proxy, in ms; 0 for no limit. */
+  readonly connectTimeout: number;
+}
+
 export interface ProxyWireDeps {
   /** Sends what does not go through a proxy. */
   readonly direct: Agent;
@@ -51,16 +58,21 @@ export interface ProxyWireDeps {
  */
 export class ProxyWire extends Dispatcher {
   readonly #deps: ProxyWireDeps;
+  readonly #options: ProxyWireOptions;
   readonly #proxies: EnvHttpProxyAgent;
 
-  constructor(settings: ProxySettings, agentOptions: Agent.Options, deps: ProxyWireDeps) {
+  constructor(settings: ProxySettings, agentOptions: ProxyWireOptions, deps: ProxyWireDeps) {
     super();
     this.#deps = deps;
+    this.#options = agentOptions;
     const onConnect = (origin: URL, targets: readonly Dispatcher[]) => this.emit("connect", origin, targets);
     deps.direct.on("connect", onConnect);
     // undici's proxy agents do not pass on the events of their pools.
-    const factory = (origin: string | URL, options: object) => new Pool(origin, options).on("connect", onConnect);
-    this.#proxies = new EnvHttpProxyAgent({ ...agentOptions, ...settings, factory });
+    const factory = (origin: string | URL, { connect, ...options }: ProxyPoolOptions) =>
+      new Pool(origin, { ...options, connect: sharingTimeouts(connect) }).on("connect", onConnect);
+    const clientFactory = (origin: URL, options: object) =>
+      new TunnelPool(origin, options, Math.ceil(agentOptions.connectTimeout));
+    this.#proxies = new EnvHttpProxyAgent({ ...agentOptions, ...settings, factory, clientFactory });
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -74,7 +86,15 @@ export class ProxyWire extends Dispatcher {
       queueMicrotask(() => handler.onResponseError?.(null as unknown as Dispatcher.DispatchController, error));
       return true;
     }
-    return this.#proxies.dispatch(options, handler);
+    // undici makes some of the pools for a proxy without the options of the agent.
+    const { headersTimeout, bodyTimeout } = this.#options;
+    const sent = {
+      ...options,
+      headersTimeout: options.headersTimeout ?? headersTimeout ?? null,
+      bodyTimeout: options.bodyTimeout ?? bodyTimeout ?? null,
+      headers: fieldsOf(options.headers ?? null),
+    };
+    return this.#proxies.dispatch(sent, handler);
   }
 
   override async close(): Promise<void> {
@@ -84,6 +104,25 @@ export class ProxyWire extends Dispatcher {
   override async destroy(): Promise<void> {
     await Promise.all([this.#deps.direct.destroy(), this.#proxies.destroy()]);
   }
+}
+
+/** The options that undici passes to the factory of the pools of a proxy. */
+interface ProxyPoolOptions extends Pool.Options {
+  readonly connect: Connector;
+}
+
+type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions["headers"]> | null;
+
+/** A list of names and values as an object: of the fields of one name in a list, undici's proxy agents keep only the last. */
+function fieldsOf(headers: UndiciHeaders): UndiciHeaders {
+  if (!Array.isArray(headers)) return headers;
+  const fields: Record<string, string[]> = Object.create(null);
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = String(headers[at]);
+    fields[name] ??= [];
+    fields[name].push(String(headers[at + 1]));
+  }
+  return fields;
 }
 
 function isLocalName(host: string): boolean {

@@ -11,6 +11,7 @@ import { ConnectTo } from "./connect-to.ts";
 import { markingSockets } from "./own-sockets.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
 import { type ProxySettings, ProxyWire } from "./proxy-wire.ts";
+import { type Connector, sharingTimeouts } from "./sharing-timeouts.ts";
 
 export interface WireOptions {
   /**
@@ -67,7 +68,6 @@ function agentOptions(options: WireOptions): Agent.Options {
   };
 }
 
-type Connector = buildConnector.connector;
 type Dial = Parameters<Connector>[0] & {
   /**
    * Missing in undici's types. False when the caller of the agent, such as Node's own fetch, supports only HTTP/1.1.
@@ -96,35 +96,6 @@ function makeConnector(options: WireOptions): Connector {
     if (!target.isNamed) guarded(mapped, callback);
     else if (hasTlsName(dial)) unguarded(mapped, callback);
     else bothProtocols({ ...settings, ...identityOf(dial.hostname) })(mapped, callback);
-  };
-}
-
-/**
- * Until undici knows whether an https origin supports HTTP/2, it opens connections for queued requests one after the
- * other. Fifty requests to a silent host would time out one by one, over eight minutes. undici starts the next connection
- * inside the callback that reports the timeout, so every connection that is started there fails with the same timeout.
- */
-function sharingTimeouts(connector: Connector): Connector {
-  const timedOut = new Map<string, Error>();
-  return (dial, callback) => {
-    const key = `${dial.protocol}//${dial.host ?? dial.hostname}:${dial.port}`;
-    const settle: typeof callback = (...answer) => {
-      const [error] = answer;
-      if (error === null || (error as NodeJS.ErrnoException).code !== "UND_ERR_CONNECT_TIMEOUT") {
-        callback(...answer);
-        return;
-      }
-      const isFirst = !timedOut.has(key);
-      timedOut.set(key, error);
-      try {
-        callback(error, null);
-      } finally {
-        if (isFirst) timedOut.delete(key);
-      }
-    };
-    const sharedError = timedOut.get(key);
-    if (sharedError === undefined) connector(dial, settle);
-    else settle(sharedError, null);
   };
 }
 

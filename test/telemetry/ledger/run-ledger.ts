@@ -3,7 +3,8 @@
  * requests. Exit code 1 when the records of servers, events, tables, metrics, spans and report differ; the message names
  * the seed.
  */
-import { parseArgs } from "node:util";
+
+import { scriptArguments, wholeNumber } from "../../../scripts/script-arguments.ts";
 import { type LedgerTotals, runLedgerBatch } from "./ledger-batch.ts";
 
 /** Scripts that share a hub and its telemetry. */
@@ -29,12 +30,15 @@ export async function runLedger(
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { values } = parseArgs({ options: { scripts: { type: "string" }, seed: { type: "string" } } });
+  const { values } = scriptArguments({ options: { scripts: { type: "string" }, seed: { type: "string" } } });
   const print = ({ scripts, calls, attempts, events }: LedgerTotals) =>
     process.stdout.write(
       `${scripts} scripts: ${calls} calls, ${attempts} requests, ${events} events; all records agree\n`,
     );
-  const options = { firstSeed: Number(values.seed ?? 1), scripts: Number(values.scripts ?? 100_000) };
+  const options = {
+    firstSeed: wholeNumber("seed", values.seed ?? "1"),
+    scripts: wholeNumber("scripts", values.scripts ?? "100000"),
+  };
   await runLedger(options, totals => {
     if (totals.scripts % 10_000 === 0) print(totals);
   }).then(print);
