@@ -1,5 +1,5 @@
 /** The actions of an operator on a host, a role of it or a resolver. */
-import type { ActionName, HostActionName, HostState } from "../src/dashboard/dashboard-state.ts";
+import type { HostActionName, HostState } from "../src/dashboard/dashboard-state.ts";
 import { type ActionForm, openActionDialog } from "./action-dialog.ts";
 import { h } from "./dom.ts";
 
@@ -57,31 +57,18 @@ const TIMED: ReadonlySet<HostActionName> = new Set(["open", "hold", "set-limit"]
 const RATE_HINT = "such as 2/SECOND or 2/SECOND+100/HOUR";
 const ROLES = ["metadata", "landing", "artifact"];
 
-/** The buttons of the actions that make sense for a host. */
-export function hostActionButtons(
+export function actionButtons(
   host: HostState,
-  allowed: readonly ActionName[],
+  actions: readonly HostActionName[],
   { token, onResult }: Pick<ActionForm, "token" | "onResult">,
 ): readonly HTMLElement[] {
-  return hostActions(host, allowed).map(action =>
+  return actions.map(action =>
     h(
       "button",
       { type: "button", onclick: () => openHostDialog(action, host, { token, onResult }) },
       TEXTS[action].label,
     ),
   );
-}
-
-export function hostActions(host: HostState, allowed: readonly ActionName[]): readonly HostActionName[] {
-  const isHeld = host.keys.some(key => key.isHeld || key.hold !== null);
-  const isOrdered = host.keys.some(key => key.order !== null || key.totalOrder !== null);
-  const names = Object.keys(TEXTS) as HostActionName[];
-  const isUseful = (name: HostActionName) =>
-    (name !== "release" || isHeld) &&
-    (name !== "reset-limit" || isOrdered) &&
-    // A resolver has a circuit and no limits.
-    ((name !== "hold" && name !== "set-limit") || host.kind !== "resolver");
-  return names.filter(name => allowed.includes(name) && isUseful(name));
 }
 
 function openHostDialog(

@@ -3,9 +3,10 @@ import type { CircuitRowState, HostState, KeyState, OrderState } from "../src/da
 import { fill, h, setText, visible } from "./dom.ts";
 import { eventLine } from "./events-view.ts";
 import { count, duration, plural, timeLeft } from "./format.ts";
-import { hostActionButtons, hostActions } from "./host-actions.ts";
+import { actionButtons } from "./host-actions.ts";
 import { isStopped, meter, setMeter } from "./meter.ts";
 import type { Model } from "./model.ts";
+import { hostActions } from "./useful-actions.ts";
 
 const EVENTS_SHOWN = 12;
 const ROLES = ["metadata", "landing", "artifact"];
@@ -82,9 +83,9 @@ export class HostPanel {
     void this.#loadPolicy();
   }
 
-  #showActions(host: HostState | undefined, { state: { about } }: Model, isNew: boolean): void {
+  #showActions(host: HostState | undefined, { state: { about }, hosts }: Model, isNew: boolean): void {
     if (isNew) setText(this.#result, "");
-    const actions = host === undefined ? [] : hostActions(host, about.actions);
+    const actions = host === undefined ? [] : hostActions(host, about.actions, hosts.values());
     const wanted = JSON.stringify([host?.name, actions, about.actionToken]);
     if (wanted === this.#actionsFor) return;
     this.#actionsFor = wanted;
@@ -93,8 +94,7 @@ export class HostPanel {
       setText(this.#result, host === undefined || host.name === this.#name ? text : `${host.name}: ${text}`);
       this.#result.classList.toggle("warn", !isApplied);
     };
-    const buttons =
-      host === undefined ? [] : hostActionButtons(host, about.actions, { token: about.actionToken, onResult });
+    const buttons = host === undefined ? [] : actionButtons(host, actions, { token: about.actionToken, onResult });
     fill(this.#actions, ...buttons);
   }
 

@@ -283,7 +283,7 @@ export interface DashboardState {
   readonly series: SeriesState;
   readonly events: readonly EventRow[];
   readonly run: RunState | null;
-  /** Which fields are not read now but are the last ones that were read, and why, as a sentence. Null if there are none. */
+  /** Which fields are missing, or are not read now but the last ones that were read, and why. Null if there are none. */
   readonly trouble: string | null;
 }
 

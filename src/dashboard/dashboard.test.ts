@@ -317,8 +317,35 @@ test("an action whose body is truncated or too large changes nothing", async t =
   assert.equal((await hub.fetch(server.origin, { cache: "no-store" })).status, 200);
 });
 
-test("a token that is too short and an invalid base path are refused", async t => {
+test("unknown options and invalid values are refused: a misspelled isReadOnly would permit every change", async t => {
   const hub = await hubFor(t);
-  assert.throws(() => createDashboard(hub, { token: "secret" }), /at least 16 characters/);
-  assert.throws(() => createDashboard(hub, { basePath: "ops" }), /basePath must be a path such as "\/ops", not "ops"/);
+  const refused: readonly (readonly [object, RegExp])[] = [
+    [{ readOnly: true }, /^unknown option readOnly of createDashboard: did you mean isReadOnly\?$/],
+    [{ isReadOnly: "false" }, /^isReadOnly must be true or false, not "false"$/],
+    [{ token: "secret" }, /^token must have at least 16 characters/],
+    [{ token: null }, /^token must have at least 16 characters/],
+    [{ basePath: "ops" }, /^basePath must be a path such as "\/ops", not "ops"$/],
+    [{ onAction: "log" }, /^onAction must be a function, not "log"$/],
+    [{ hosts: "localhost" }, /^hosts must be "any" or a list of host names, not "localhost"$/],
+    [{ hosts: [] }, /^hosts must be "any" or a list of host names, not \[\]$/],
+    [{ hosts: ["ops.example.org:8443"] }, /^hosts must be names without a port, .* not "ops\.example\.org:8443"$/],
+    [{ hosts: ["::1"] }, /^hosts must be names without a port, such as "ops\.example\.org" or "\[::1\]", not "::1"$/],
+  ];
+  for (const [options, message] of refused)
+    assert.throws(() => createDashboard(hub, options), { name: "RangeError", message }, JSON.stringify(options));
+});
+
+test("the names of hosts may be written in any case, and in Unicode", async t => {
+  const { dashboard, origin } = await dashboardFor(t, { hosts: ["OPS.example.org", "m\u{fc}nchen.example", "[::1]"] });
+  const [, port] = /:(\d+)$/.exec(origin) ?? [];
+  const statusAt = async (host: string) => {
+    const sent = request({ ...{ host: "127.0.0.1", port }, path: `/?token=${dashboard.token}`, headers: { host } });
+    sent.end();
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  };
+  for (const host of ["ops.example.org", "xn--mnchen-3ya.example:8443", "[::1]:8443"])
+    assert.equal(await statusAt(host), 200, host);
+  assert.equal(await statusAt("127.0.0.1"), 403);
 });

@@ -7,12 +7,13 @@ import { systemTime } from "../time/system-time.ts";
 import type { Time } from "../time/time.ts";
 import { type DashboardActions, HubActions, parseAction } from "./actions.ts";
 import { askedName } from "./ask-for-host.ts";
+import { allowedHosts, checkDashboardOptions } from "./check-dashboard-options.ts";
 import { HubSource } from "./hub-source.ts";
 import { LiveFeed } from "./live-feed.ts";
 import { pageFiles } from "./page-files.ts";
 import { actionLine, type PerformedAction, performedAction } from "./performed-action.ts";
 import { jsonBody } from "./request-body.ts";
-import { cookieName, type GuardOptions, LOOPBACK_NAMES, refusalOf } from "./request-guard.ts";
+import { cookieName, type GuardOptions, refusalOf } from "./request-guard.ts";
 import type { DashboardSource } from "./source.ts";
 
 /** Options of `createDashboard`. */
@@ -57,7 +58,6 @@ export interface Dashboard {
   close(): Promise<void>;
 }
 
-const TOKEN_CHARS_MIN = 16;
 const SECURITY_HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -72,6 +72,8 @@ const SECURITY_HEADERS = {
 
 /** A live page about a hub: hosts, limits, queues, circuits, events and policy. Throws a RangeError for a bad option. */
 export function createDashboard(hub: Hub, options: DashboardOptions = {}): Dashboard {
+  // Before the source listens to the hub.
+  checkDashboardOptions(options);
   return dashboardOf(new HubSource(hub, options.time ?? systemTime, new HubActions(hub)), options);
 }
 
@@ -95,11 +97,8 @@ class DashboardServer {
   readonly #time: Time;
 
   constructor(source: DashboardSource, options: DashboardOptions) {
+    checkDashboardOptions(options);
     const { basePath = "", token = randomBytes(16).toString("hex"), hosts, time = systemTime } = options;
-    if (token !== false && !(token.length >= TOKEN_CHARS_MIN && /^[\w.~-]+$/.test(token)))
-      throw new RangeError(`token must have at least ${TOKEN_CHARS_MIN} characters, of A-Z a-z 0-9 _ . ~ -`);
-    if (basePath !== "" && !/^(?:\/[\w.~-]+)+$/.test(basePath))
-      throw new RangeError(`basePath must be a path such as "/ops", not ${JSON.stringify(basePath)}`);
     this.token = token === false ? undefined : token;
     this.#source = source;
     this.#basePath = basePath;
@@ -228,11 +227,6 @@ class DashboardServer {
     response.setHeader("content-length", bytes.length);
     response.writeHead(200).end(request.method === "HEAD" ? undefined : bytes);
   }
-}
-
-function allowedHosts(hosts: DashboardOptions["hosts"]): ReadonlySet<string> | undefined {
-  if (hosts === undefined) return LOOPBACK_NAMES;
-  return hosts === "any" ? undefined : new Set(hosts.map(name => name.toLowerCase()));
 }
 
 /** Express removes the path of the mount from `url` and keeps the whole path in `originalUrl`. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { at, START_MS } from "../../test/telemetry/kit.ts";
-import { EventHosts } from "./event-hosts.ts";
+import { at, attempt, START_MS } from "../../test/telemetry/kit.ts";
+import { EventHosts, HOSTS_MAX } from "./event-hosts.ts";
 
 test("an operator's order opens one role, and its end keeps the cooldown of the host", () => {
   const host = "a.example";
@@ -25,4 +25,15 @@ test("an operator's order opens one role, and its end keeps the cooldown of the 
   ]);
   events.take(at(2000, "breaker_cooldown_ended", { host, role: "landing", by: "operator" }));
   assert.deepEqual(stateAt(2000), [{ state: "open", reason: "retry-after", remainingMs: 8000, circuits: [] }]);
+});
+
+test("hosts beyond the bound are not listed, and the list says so", () => {
+  const events = new EventHosts();
+  for (let number = 0; number < HOSTS_MAX; number += 1) events.take(attempt(0, `h${number}.example`));
+  assert.equal(events.isPartial, false);
+  events.take(attempt(0, "h0.example"));
+  assert.equal(events.isPartial, false, "a host that is listed needs no place");
+  events.take(attempt(0, "one-more.example"));
+  assert.equal(events.isPartial, true);
+  assert.equal(events.keys().length, HOSTS_MAX);
 });

@@ -24,14 +24,20 @@ interface HostEvents {
 
 type KeyCounts = { -readonly [Name in keyof KeyFact]: KeyFact[Name] };
 
-/** A crawler calls very many hosts; the first ones are enough for a page. */
-const HOSTS_MAX = 5000;
+/** A crawler calls very many hosts. The page says that it lists the first ones only. */
+export const HOSTS_MAX = 5000;
 const RESOLVER = "resolver ";
 
 /** The circuits and requests of each host, derived from the events of a run. */
 export class EventHosts {
   readonly #hosts = new Map<string, HostEvents>();
   readonly #keys = new Map<string, KeyCounts>();
+  #isPartial = false;
+
+  /** Whether hosts or keys are missing, because there are more than `HOSTS_MAX`. */
+  get isPartial(): boolean {
+    return this.#isPartial;
+  }
 
   take(event: TelemetryEvent): void {
     switch (event.event_type) {
@@ -104,16 +110,23 @@ export class EventHosts {
 
   #host(name: string): HostEvents | undefined {
     const known = this.#hosts.get(name);
-    if (known !== undefined || this.#hosts.size >= HOSTS_MAX) return known;
+    if (known !== undefined) return known;
+    if (this.#isFull(this.#hosts)) return undefined;
     const host: HostEvents = { circuits: new Map(), cooldown: undefined, orders: new Map() };
     this.#hosts.set(name, host);
     return host;
   }
 
+  #isFull({ size }: ReadonlyMap<string, unknown>): boolean {
+    this.#isPartial ||= size >= HOSTS_MAX;
+    return size >= HOSTS_MAX;
+  }
+
   #key(name: string, role: string): KeyCounts | undefined {
     const id = `${role} ${name}`;
     const known = this.#keys.get(id);
-    if (known !== undefined || this.#keys.size >= HOSTS_MAX || !isRole(role)) return known;
+    if (known !== undefined || !isRole(role)) return known;
+    if (this.#isFull(this.#keys)) return undefined;
     const key: KeyCounts = {
       key: name,
       role,

@@ -141,6 +141,24 @@ test("a page that does not read is disconnected when its unread changes exceed 8
   assert.equal((await reader.next()).event, "patch");
 });
 
+test("a page gets a state of more than 8 MB and the changes since then, however slowly it reads the state", async t => {
+  const time = new FakeTime();
+  const example = exampleSource();
+  const { run: _, ...state } = await example.read();
+  let calls = 0;
+  const hosts = [...Array(10).keys()].map(number => ({ ...bigHost(number), name: `h-${number}.example` }));
+  const read = async () => ({ ...state, run: null, hosts, totals: { ...state.totals, calls } });
+  const dashboard = dashboardOf({ ...example, read }, { time });
+  t.after(() => dashboard.close());
+  const stream = await openStream(t, withToken(dashboard, await listen(t, dashboard), "/stream"));
+  // The page reads nothing meanwhile.
+  for (calls = 1; calls < 5; calls += 1) await time.advance(900);
+  const { event, data } = await stream.next();
+  assert.equal(event, "state");
+  assert.equal((data as DashboardState).hosts.length, 10);
+  for (let seen = 0; seen < 4; ) seen = ((await stream.next()).data as DashboardPatch).totals?.calls ?? 0;
+});
+
 test("a state that cannot be read is reported without the password of the store", async t => {
   const source: DashboardSource = {
     ...exampleSource(),

@@ -9,7 +9,10 @@ import { StateDelta } from "./state-delta.ts";
 
 /** Pages that may be connected at once. */
 const CLIENTS_MAX = 32;
-/** A connection with more unread bytes is closed. The browser connects again and gets the whole state. */
+/**
+ * A connection with more unread bytes of changes is closed. The browser connects again and gets the whole state, which
+ * does not count: with thousands of hosts it may be larger than this.
+ */
 const BACKLOG_BYTES_MAX = 8_000_000;
 /** From the start of one read to the start of the next. A change must be drawn within a second. */
 const REFRESH_MS = 900;
@@ -36,7 +39,8 @@ export class LiveFeed {
   readonly #about: AboutState;
   readonly #time: Time;
   readonly #sourceState: BoundedRead<SourceState>;
-  readonly #clients = new Set<ServerResponse>();
+  /** With the number of bytes that may wait for each. */
+  readonly #clients = new Map<ServerResponse, number>();
   #delta = new StateDelta();
   #state: DashboardState | undefined;
   #timer: Timer | undefined;
@@ -56,7 +60,7 @@ export class LiveFeed {
     if (this.#clients.size >= CLIENTS_MAX || this.#isClosed) return false;
     // A response that is already destroyed emits no "close".
     if (response.destroyed) return true;
-    this.#clients.add(response);
+    this.#clients.set(response, BACKLOG_BYTES_MAX);
     this.#source.setWatched(true);
     response.on("close", () => this.#disconnect(response));
     response.writeHead(200, {
@@ -66,8 +70,10 @@ export class LiveFeed {
     });
     // The other pages get the pending changes first: then all pages have the state to which the next change applies.
     await this.refresh();
-    if (!response.closed && this.#state !== undefined)
-      response.write(messageText("state", JSON.stringify(this.#state)));
+    if (response.closed || this.#state === undefined) return true;
+    const text = messageText("state", JSON.stringify(this.#state));
+    this.#clients.set(response, Buffer.byteLength(text) + BACKLOG_BYTES_MAX);
+    response.write(text);
     return true;
   }
 
@@ -103,7 +109,7 @@ export class LiveFeed {
   close(): void {
     this.#isClosed = true;
     this.#timer?.cancel();
-    for (const client of this.#clients) client.end();
+    for (const client of this.#clients.keys()) client.end();
     this.#clients.clear();
   }
 
@@ -113,7 +119,7 @@ export class LiveFeed {
     this.#timer = this.#time.setTimer(Math.max(REFRESH_MS - readMs, readMs), () => {
       this.#timer = undefined;
       this.#refreshes += 1;
-      if (this.#refreshes % HEARTBEAT_REFRESHES === 0) for (const client of this.#clients) client.write(":\n\n");
+      if (this.#refreshes % HEARTBEAT_REFRESHES === 0) for (const client of this.#clients.keys()) client.write(":\n\n");
       void this.refresh();
     });
   }
@@ -133,8 +139,8 @@ export class LiveFeed {
   /** @param data JSON */
   #send(event: string, data: string): void {
     const text = messageText(event, data);
-    for (const client of this.#clients) {
-      if (client.writableLength <= BACKLOG_BYTES_MAX) client.write(text);
+    for (const [client, bytesMax] of this.#clients) {
+      if (client.writableLength <= bytesMax) client.write(text);
       else {
         client.destroy();
         this.#disconnect(client);

@@ -202,3 +202,11 @@ test("new events are counted, each once, after the oldest file of the telemetry 
   append(folder, [attempt(7000, "a.example"), attempt(8000, "a.example")]);
   assert.equal(await requestsOf(), 9);
 });
+
+test("the page says that a run has called more hosts than it lists", async t => {
+  const many = Array.from({ length: 5001 }, (_, number) => attempt(number, `h${number}.example`));
+  const { source } = await runFor(t, many);
+  const { hosts, trouble } = await source.read();
+  assert.equal(hosts.length, 5000);
+  assert.match(trouble ?? "", /^The run has called more than 5000 hosts\. Only the first ones are listed;/);
+});

@@ -9,7 +9,7 @@ import type { TelemetryEvent } from "../telemetry/events.ts";
 import { RUN_FILES, type TelemetryFile } from "../telemetry/reading/telemetry-file.ts";
 import type { Time } from "../time/time.ts";
 import type { HostState, SeriesPoint, WorkHistoryState } from "./dashboard-state.ts";
-import { EventHosts } from "./event-hosts.ts";
+import { EventHosts, HOSTS_MAX } from "./event-hosts.ts";
 import { EventLog } from "./event-log.ts";
 import { hostStates } from "./host-states.ts";
 import { RateSeries } from "./rate-series.ts";
@@ -22,6 +22,8 @@ const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
 /** After a read of the telemetry comes a pause this many times as long: reading needs below 5 % of one core. */
 const IDLE_FACTOR = 20;
+
+const PARTIAL = `The run has called more than ${HOSTS_MAX} hosts. Only the first ones are listed; docstokg report has all.`;
 
 export interface RunSourceOptions {
   readonly folder: string;
@@ -74,6 +76,7 @@ export class RunSource implements DashboardSource {
       series: coarsened(series.since(0), nowMs),
       events: this.log.takeAll(),
       run,
+      trouble: eventHosts.isPartial ? PARTIAL : null,
     };
   }
 

@@ -5,7 +5,7 @@ import type { EventLog } from "./event-log.ts";
 
 /** The state at one instant, without the fields that the dashboard adds. */
 export interface SourceState extends Omit<DashboardState, "nowMs" | "about" | "trouble"> {
-  /** What is not as it is now, and why. @default nothing */
+  /** What is missing or not as it is now, and why. @default nothing */
   readonly trouble?: string | null;
 }
 

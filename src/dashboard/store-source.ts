@@ -1,6 +1,7 @@
 import { breakerRows } from "../http/breaker-rows.ts";
 import type { Observer, RunningProcess } from "../http/observer.ts";
 import type { Operator } from "../http/operator.ts";
+import { ProcessPolicies } from "../http/process-policies.ts";
 import { processRow } from "../http/process-row.ts";
 import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import { type ExplainedValue, explainTarget } from "../policy/explanation.ts";
@@ -12,7 +13,6 @@ import { askForHost } from "./ask-for-host.ts";
 import type { ProcessState } from "./dashboard-state.ts";
 import { EventLog } from "./event-log.ts";
 import { hostStates } from "./host-states.ts";
-import { ProcessPolicies } from "./process-policies.ts";
 import { RateSeries } from "./rate-series.ts";
 import { type SeenState, seenChanges } from "./seen-changes.ts";
 import type { DashboardSource, SourceState } from "./source.ts";
@@ -29,7 +29,7 @@ export interface StoreSourceOptions {
   /** Without credentials. */
   readonly storeName: string;
   readonly time: Time;
-  /** Rejects if the store must not be read now. */
+  /** Rejects if the store must not be read or written now. */
   readonly check?: () => Promise<void>;
 }
 
@@ -52,9 +52,22 @@ export class StoreSource implements DashboardSource {
   constructor(options: StoreSourceOptions) {
     this.#options = options;
     this.#policies = new ProcessPolicies(options.observer, options.policy);
-    this.actions = options.operator && new StoreActions(options.operator, options.policy, options.time);
-    const { operator, time } = options;
-    this.ask = operator && (name => askForHost(operator, name, time));
+    const { operator, policy, time, check } = options;
+    const actions = operator && new StoreActions(operator, policy, time);
+    // A store that was deleted would be created again by an order, and the page would show the empty one.
+    this.actions = actions && {
+      names: actions.names,
+      run: async action => {
+        await check?.();
+        return actions.run(action);
+      },
+    };
+    this.ask =
+      operator &&
+      (async name => {
+        await check?.();
+        return askForHost(operator, name, time);
+      });
     this.about = { kind: "store" as const, name: options.storeName, hasEvents: false, hasOutcomes: false };
   }
 

@@ -47,7 +47,8 @@ export interface GateOptions {
   readonly explain?: ExplainConstraint | undefined;
   /**
    * Called when calls may start before the time that their refusals have named: an operator, another process or a
-   * success has changed a limit, a circuit or a cooldown, or the store is back. @default none
+   * success has changed a limit, a circuit or a cooldown, an operator's order has ended, or the store is back.
+   * @default none
    */
   readonly onLimitsEased?: (() => void) | undefined;
   /** Source of randomness in [0, 1), for the retry intervals of a store that is away. @default Math.random */

@@ -16,6 +16,8 @@ export interface LimitOrdersDeps {
   readonly gateQueues: GateQueues;
   /** Serves the requests that are ready. */
   readonly serve: () => void;
+  /** As `GateOptions.onLimitsEased`. */
+  readonly onLimitsEased: (() => void) | undefined;
 }
 
 /** What ended an order whose time is over, for events. */
@@ -60,6 +62,7 @@ export class LimitOrders {
     this.#timer = setUnreferencedTimer(time, (endUs - time.monotonicUs()) / 1000, () => {
       // A timer may fire early: then nothing has ended, and it is armed again.
       this.#change(() => roleBudgets.endOrders(time.monotonicUs()), TIME_IS_OVER);
+      this.#deps.onLimitsEased?.();
     });
   }
 }

@@ -95,8 +95,10 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   const { policy, breakers, store, breakerStore, warn, keptKeys = IDLE_KEYS_MAX } = inputs;
   const { time = systemTime, random = Math.random, unreadBodyMs = UNREAD_BODY_MS, dispatcher } = options;
   const limitsEasedListeners: (() => void)[] = [];
+  let statusPublisher: StatusPublisher | undefined;
   const onLimitsEased = () => {
     for (const listener of limitsEasedListeners) listener();
+    statusPublisher?.limitsChanged();
   };
   const crawlDelays = options.crawlDelay ? new CrawlDelays() : undefined;
   const withCrawlDelays = (limits: LimitPolicies) => crawlDelays?.applyTo(limits) ?? limits;
@@ -178,13 +180,14 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
   let destroyingWire: Promise<void> | undefined;
   let closingStores: Promise<unknown> | undefined;
   const statusStore = breakerStore ?? store;
-  const statusPublisher: StatusPublisher | undefined =
+  statusPublisher =
     statusStore &&
     new StatusPublisher({
       store: statusStore,
       time,
       snapshot: () => hub.snapshot(),
       resolvers: () => breakersOf(breakers).table.resolverNames(),
+      sharesLimits: store !== undefined,
       policy: () => ({ configHash: policy.configHash, published: () => publishedPolicyOf(policy.loaded) }),
       refresh: names => gate.refreshRecords(names),
       // A resolver calls many hosts, so the mode of the policy as a whole decides.

@@ -16,7 +16,7 @@ export interface HubInternals {
   retryMs(key: string, role: Role): number | undefined;
   /**
    * Adds a listener that is called when refused requests may be sent earlier than their refusals have said: an operator,
-   * another process, a success or a reload has changed a limit, a circuit or a cooldown.
+   * another process, a success or a reload has changed a limit, a circuit or a cooldown, or an operator's order has ended.
    */
   onLimitsEased(listener: () => void): void;
   /** Whether a request to the host would be sent now, as far as this process knows. */

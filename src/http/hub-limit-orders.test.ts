@@ -5,6 +5,7 @@ import type { RatelimitsOptions } from "../policy/ratelimit-options.ts";
 import type { Role } from "../policy/roles.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { createHub } from "./create-hub.ts";
+import { internalsOf } from "./hub-internals.ts";
 
 const HOST = "127.0.0.1";
 const TEN = { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 };
@@ -75,6 +76,23 @@ test("an order for the total of a host limits all its roles together, counts wha
       ["total", "1/HOUR", "none", "all is well"],
     ],
   );
+});
+
+test("the end of an order is reported to the programs that have deferred the requests that it refused", async t => {
+  const { time, hub, send } = await setUp(t);
+  let eased = 0;
+  internalsOf(hub)?.onLimitsEased(() => {
+    eased += 1;
+  });
+  hub.limits.set(`${HOST}:metadata`, "1/HOUR", { seconds: 60 });
+  await send();
+  assert.equal((await send()).retryAfterMs, 3_600_000, "longer than the order lasts");
+  const before = eased;
+  await time.advance(59_999);
+  assert.equal(eased, before);
+  await time.advance(1);
+  assert.equal(eased, before + 1);
+  assert.ok((await send()) instanceof Response);
 });
 
 test("an order for a total can only tighten that of the policy, unless it is forced", async t => {

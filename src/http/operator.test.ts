@@ -6,6 +6,7 @@ import { SteppedTime } from "../../test/http/stepped-time.ts";
 import { storeWith } from "../../test/sharing/store-with.ts";
 import { temporaryFolder } from "../../test/temporary-folder.ts";
 import { BreakerOpenError, StoreError } from "../errors.ts";
+import { BreakerRegistry } from "../gate/breaker-registry.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
 import { loadPolicy } from "../policy/load.ts";
 import { partitionName } from "../policy/partition-name.ts";
@@ -17,7 +18,8 @@ import { hostRecordName } from "../stores/record-names.ts";
 import type { Store } from "../stores/store.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import { systemTime } from "../time/system-time.ts";
-import { createHub } from "./create-hub.ts";
+import { assembleHub, createHub } from "./create-hub.ts";
+import { HubPolicy } from "./hub-policy.ts";
 import { Operator, UnconfirmedOrderError } from "./operator.ts";
 
 /** Longer than a hub trusts what it last read from the store (400 ms at most). */
@@ -134,6 +136,35 @@ test("a hub publishes its status while calls are active, and removes it when it 
   await (await slow).text();
   await hub.close();
   assert.deepEqual(await operator.processes(), []);
+});
+
+test("a process that is listed publishes its status again after a reload, and when an order has ended", async t => {
+  const memory = new MemoryStore(systemTime);
+  const options = { env: {}, cache: false, retry: false } as const;
+  const limits = (rates: string) => ({ extends: "none", defaults: { metadata: { rates } } }) as const;
+  const policy = await HubPolicy.load({ ...options, policy: { ratelimits: limits("10/SECOND") } });
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry({}, { time });
+  const store = memory.member("hub");
+  const hub = await assembleHub({ ...options, time }, { policy, breakers, store });
+  t.after(() => hub.close());
+  const operator = new Operator(memory.member("operator"));
+  const published = async () => {
+    const [process] = await operator.processes();
+    return process?.snapshot.keys.map(({ windows, order }) => [windows[0]?.rate, order?.rates]);
+  };
+  const { origin } = await serve(t, (_, response) => response.end("ok"));
+  await (await hub.fetch(origin)).text();
+  await time.advance(5000);
+  assert.deepEqual(await published(), [["10/SECOND", undefined]]);
+  hub.limits.set("127.0.0.1:metadata", "50/SECOND", { seconds: 30, force: true });
+  await time.advance(2000);
+  assert.deepEqual(await published(), [["50/SECOND", "50/SECOND"]]);
+  await time.advance(29_000);
+  assert.deepEqual(await published(), [["10/SECOND", undefined]]);
+  await hub.reload({ ratelimits: limits("7/SECOND") });
+  await time.advance(1000);
+  assert.deepEqual(await published(), [["7/SECOND", undefined]]);
 });
 
 /** An operator and a process that reads the log after 64 orders for another host have displaced the first question. */

@@ -3,9 +3,10 @@ import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { DecidedBySettings } from "../policy/decided-by.ts";
 import { commonName } from "../policy/partition-name.ts";
 import { tiersOfName } from "../policy/service-name.ts";
+import { agedKey } from "./aged-key.ts";
 import type { RunningProcess } from "./observer.ts";
 
-/** A running process, with the status that it published last. */
+/** A running process, with the status that it published last: its keys as they are now (`agedKey`). */
 export interface ProcessRow extends Pick<RunningProcess, "pid" | "machine" | "program"> {
   /** Time since the status was published. */
   readonly ageMs: number;
@@ -36,8 +37,12 @@ export function processRow(
   settings: DecidedBySettings,
 ): ProcessRow {
   const { calls, inFlight, waiting, isPartial = false } = snapshot;
-  const keys = snapshot.keys.map(row => ({ ...row, decidedBy: keyDecidedBy(row, settings) }));
-  return { pid, machine, program, ageMs: Math.max(0, wallMs - writtenMs), calls, inFlight, waiting, keys, isPartial };
+  const ageMs = Math.max(0, wallMs - writtenMs);
+  const keys = snapshot.keys.map(row => {
+    const key = agedKey(row, { ageMs, calls });
+    return { ...key, decidedBy: keyDecidedBy(key, settings) };
+  });
+  return { pid, machine, program, ageMs, calls, inFlight, waiting, keys, isPartial };
 }
 
 function keyDecidedBy(snapshot: KeySnapshot, settings: DecidedBySettings): DecidedBy | null {

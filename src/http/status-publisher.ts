@@ -26,6 +26,8 @@ export interface PublishedStatus extends Pick<HubSnapshot, "calls" | "inFlight" 
   /** Requests granted and refused so far, over all keys. Absent in records of older versions. */
   readonly granted?: number;
   readonly refused?: number;
+  /** Whether the limits are shared with other processes, and not the breakers alone. Absent in records of older versions. */
+  readonly sharesLimits?: boolean;
 }
 
 /** A policy, and when its record was written by the clock of the store. The time is absent in records of older versions. */
@@ -46,6 +48,7 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
   readonly snapshot: () => HubSnapshot;
   /** The resolvers that have been used. */
   readonly resolvers: () => Iterable<string>;
+  readonly sharesLimits: boolean;
   /** The policy in force. `published` is undefined if it is too large. */
   readonly policy: () => { readonly configHash: string; readonly published: () => PublishedPolicy | undefined };
 }
@@ -53,7 +56,8 @@ export interface StatusPublisherDeps extends Omit<OrderWatchDeps, "onApplied"> {
 /**
  * Writes the hub's status to the shared store, for `docstokg limits`, `breaker` and `why` (law S6). It is written once a
  * second while calls are active, less often if more than a hundred processes share the store, and once more after the
- * last call has ended. Requests never wait for it. Failed writes are not repeated.
+ * last call has ended, and after the limits of a process that is still listed have changed. Requests never wait for it.
+ * Failed writes are not repeated.
  */
 export class StatusPublisher {
   readonly #store: Store;
@@ -62,15 +66,18 @@ export class StatusPublisher {
   readonly #startedMs: number;
   readonly #orders: OrderWatch;
   readonly #resolvers: () => Iterable<string>;
+  readonly #sharesLimits: boolean;
   readonly #policy: StatusPublisherDeps["policy"];
   #policyWritten: { readonly configHash: string; readonly atUs: number } | undefined;
   #hasStarted = false;
   #timer: Timer | undefined;
+  #writtenUs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor({ store, time, snapshot, resolvers, policy, ...orders }: StatusPublisherDeps) {
+  constructor({ store, time, snapshot, resolvers, sharesLimits, policy, ...orders }: StatusPublisherDeps) {
     this.#store = store;
     this.#resolvers = resolvers;
+    this.#sharesLimits = sharesLimits;
     this.#policy = policy;
     this.#orders = new OrderWatch({ ...orders, store, onApplied: () => void this.#acknowledge() });
     this.#time = time;
@@ -94,6 +101,14 @@ export class StatusPublisher {
       void this.#writePolicy();
       void this.#write(snapshot, PROCESS_RECORD_US);
     });
+  }
+
+  /**
+   * Writes the status soon if the process is still listed: its limits have changed without a call, by a reload or by the
+   * end of an order.
+   */
+  limitsChanged(): void {
+    if (this.#time.monotonicUs() - this.#writtenUs < PROCESS_RECORD_US) this.scheduleWrite();
   }
 
   get #intervalMs(): number {
@@ -142,13 +157,17 @@ export class StatusPublisher {
   }
 
   async #write(snapshot: HubSnapshot, keepUs: number): Promise<void> {
+    this.#writtenUs = this.#time.monotonicUs();
     const next: ProcessRecord<PublishedStatus> = {
       pid: process.pid,
       machine: hostname(),
       program: basename(process.argv[1] ?? "node"),
       startedMs: this.#startedMs,
       writtenMs: this.#time.wallMs(),
-      snapshot: toPublishedStatus(snapshot, this.#resolvers(), this.#orders.hosts),
+      snapshot: {
+        ...toPublishedStatus(snapshot, this.#resolvers(), this.#orders.hosts),
+        sharesLimits: this.#sharesLimits,
+      },
       configHash: this.#policy().configHash,
       orders: this.#orders.applied,
     };

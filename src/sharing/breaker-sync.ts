@@ -222,6 +222,15 @@ export class BreakerSync implements ProbePermissions {
     return reached.every(isReached => isReached);
   }
 
+  /**
+   * The store is back, or has lost its data: the orders, circuits and cooldowns that this process knows are compared with
+   * it at once, and written again if they are missing. Otherwise the store would lack them until the next request to
+   * their host, and a process that starts meanwhile would not know them.
+   */
+  restoreLost(): void {
+    for (const name of this.#records.restorable()) void this.#read(name as BreakerRecordName);
+  }
+
   takeChanges(): readonly PeerChange[] {
     return this.#changes.splice(0);
   }
@@ -369,6 +378,7 @@ export class BreakerSync implements ProbePermissions {
     this.#isAway = false;
     this.#report({ kind: "store", shares: "breakers", away: undefined });
     this.#publisher.republish();
+    this.restoreLost();
   }
 
   #report(change: PeerChange): void {

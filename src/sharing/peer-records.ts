@@ -83,6 +83,16 @@ export class PeerRecords<Value> {
     return this.#roundTripUs > FRESH_US ? this.#roundTripUs : 0;
   }
 
+  /** The records of which this process knows something that a store without data would have lost. */
+  restorable(): readonly string[] {
+    const { empty, expiryUs, restore } = this.#kind;
+    if (restore === undefined) return [];
+    const nowUs = this.#time.monotonicUs();
+    return Array.from(this.#cache.entries()).flatMap(([name, { record }]) =>
+      expiryUs(record, 0) > nowUs && restore(empty, record) !== empty ? [name] : [],
+    );
+  }
+
   /** Whether the record should be read now if the store is slow, so that it is still fresh when the request is sent. */
   isAgeing(name: string): boolean {
     const { readUs } = this.#cached(name);

@@ -98,7 +98,10 @@ export class Peers {
     if (unitChanges.some(change => change.kind === "store" && change.away === undefined)) {
       this.#costLeases?.resume();
       this.#slotLeases?.resume();
-      if (!this.#hasOwnBreakerStore) this.#breakerSync?.reached();
+      if (!this.#hasOwnBreakerStore) {
+        this.#breakerSync?.reached();
+        this.#breakerSync?.restoreLost();
+      }
     }
     return [...unitChanges, ...changes.filter(change => !isOfLimits(change))];
   }

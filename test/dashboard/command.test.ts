@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
@@ -268,6 +268,22 @@ for (const [kind, skipped, start] of [
     assert.equal((await act({ action: "close" })).status, 200);
     await waitForLine("200");
   });
+
+test("after the file of the store was deleted, an order is refused and creates no file", async t => {
+  const { store, folder } = await temporaryFolder();
+  await createStoreFile(store);
+  const { url } = await startDashboard(t, "--store", store);
+  const { origin, searchParams } = new URL(url);
+  const { about } = (await (await fetch(`${origin}/state?${searchParams}`)).json()) as DashboardState;
+  const headers = { "content-type": "application/json", origin, "x-docstokg-action": about.actionToken };
+  for (const name of await readdir(folder)) await rm(join(folder, name));
+  const response = await fetch(`${origin}/ask?${searchParams}`, {
+    ...{ method: "POST", headers, body: JSON.stringify({ name: "a.example" }) },
+  });
+  assert.equal(response.status, 503);
+  assert.match(await response.text(), /^503: file not found: .*shared\.db/);
+  assert.deepEqual(await readdir(folder), []);
+});
 
 test("on Redis an operator opens, holds and limits a host in the page, each applied by every process and ended again", {
   skip: skip || whyNoRedis(),

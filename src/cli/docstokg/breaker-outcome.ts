@@ -4,6 +4,7 @@ import type { BreakerTarget } from "../../breaker/orders.ts";
 import type { Acknowledgement, GivenOrder } from "../../http/operator.ts";
 import { painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
+import { printable } from "../output/printable.ts";
 import type { Flags, Io } from "../program.ts";
 import { targetArgument, targetName } from "./breaker-target.ts";
 import { STATE_COLOURS } from "./state-colours.ts";
@@ -58,14 +59,14 @@ function outcomeLines(outcome: OrderOutcome, io: Io): readonly string[] {
   const { state, reason = "", remainingMs } = stateOf(outcome);
   const until =
     remainingMs > 0
-      ? ` until ${formatUtc(storedMs + remainingMs)} (${formatWait(remainingMs)}), ${breakerReasonText(reason)}`
+      ? ` until ${formatUtc(storedMs + remainingMs)} (${formatWait(remainingMs)}), ${printable(breakerReasonText(reason))}`
       : "";
   const text = [`circuit of ${targetName(target)}: ${painter(io)(STATE_COLOURS[state], state)}${until}`];
   if (!given.isChanged)
     text.push("Nothing was changed: the circuit is open for longer already. --replace sets the shorter time.");
-  text.push(...effectLines(outcome));
+  text.push(...effectLines(outcome).map(printable));
   if (others.length > 0) text.push(`Changed too: ${others.map(targetName).join(", ")}.`);
-  for (const { status } of [given, ...givenToOthers]) text.push(...cooldownLines(target, status));
+  for (const { status } of [given, ...givenToOthers]) text.push(...cooldownLines(target, status).map(printable));
   for (const { kind, name, state: other } of stillOpen)
     text.push(`Still ${other}: ${kind} ${name}. To close it: docstokg breaker close ${targetArgument(kind, name)}`);
   return text;

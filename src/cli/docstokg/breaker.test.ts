@@ -110,6 +110,9 @@ test("an unknown target is an error with a suggestion, and nothing is written", 
     ["service:arxv:landing", "did you mean service:arxiv:landing?"],
     ["resolver:nothing-like-it", "expected a host, <host>:<role> (metadata, landing, artifact)"],
     ["unlisted.example.net", "expected a host"],
+    // As a host, each of these would be an invalid one.
+    ["99999999999", "expected a host"],
+    ["x".repeat(64), "expected a host"],
   ] as const) {
     for (const argv of [
       ["open", target, "--for", "9s"],

@@ -47,11 +47,19 @@ export class KnownTargets {
     this.isComplete = !processes.some(({ snapshot }) => snapshot.isPartial === true);
   }
 
-  /** Whether the host was called, has a record, or is listed in a policy, also by a pattern such as `*.example.org`. */
+  /**
+   * Whether the host was called, has a record, or is listed in a policy, also by a pattern such as `*.example.org`. False
+   * for a text that is no host.
+   */
   hasHost(host: string): boolean {
     if (this.hosts.has(host)) return true;
-    return this.#policies.some(
-      policy => namesHost(policy, host) || policy.ratelimits.resolved.routing.find(host).service !== undefined,
-    );
+    try {
+      return this.#policies.some(
+        policy => namesHost(policy, host) || policy.ratelimits.resolved.routing.find(host).service !== undefined,
+      );
+    } catch (error) {
+      if (error instanceof RangeError) return false;
+      throw error;
+    }
   }
 }

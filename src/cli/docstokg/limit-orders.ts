@@ -1,13 +1,18 @@
 import type { Command } from "commander";
 import { operatorReason } from "../../breaker/cooldowns.ts";
 import type { BreakerTarget, OrderRequest, ResolvedTarget } from "../../breaker/orders.ts";
+import { StoreError } from "../../errors.ts";
+import type { RecordedHold } from "../../http/observer.ts";
+import type { Operator } from "../../http/operator.ts";
 import type { LimitTarget } from "../../policy/limit-order-check.ts";
+import { isRole, type Role } from "../../policy/roles.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
+import { printable } from "../output/printable.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { readAll, usageError } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
-import { targetName } from "./breaker-target.ts";
+import { targetArgument, targetName } from "./breaker-target.ts";
 import {
   ACKNOWLEDGED_WITHIN_MS,
   circuitTargetOf,
@@ -62,12 +67,38 @@ export function addOrderFlags(command: Command): void {
 async function sendOrder(text: string, read: () => OrderRequest, flags: Flags, io: Io): Promise<ExitCode> {
   const { connection: opened, order: request } = await openForOrder(flags, io, read);
   await using connection = opened;
-  const { target } = await circuitTargetOf(text, connection);
+  const { target, others } = await circuitTargetOf(text, connection);
   limitTargetOf({ target });
   const result = await orderAll(connection, [{ target, request }], request.kind, io);
-  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result))}\n`);
-  else io.stdout.write(`${orderLines(target, result, connection.storeName).join("\n")}\n`);
+  const roles = result.given.roles.map(({ role }) => role).filter(isRole);
+  const stillHeld = request.kind === "release" ? await otherHolds(connection.operator, others, roles) : [];
+  if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, result, stillHeld))}\n`);
+  else io.stdout.write(`${orderLines(target, result, stillHeld, connection.storeName).map(printable).join("\n")}\n`);
   return result.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
+}
+
+interface RemainingHold extends RecordedHold {
+  readonly role: Role;
+}
+
+/**
+ * The holds of the other hosts and services that decide about the same calls. Empty if the store fails, because the order
+ * is given already.
+ */
+async function otherHolds(
+  operator: Pick<Operator, "hold">,
+  units: readonly string[],
+  roles: readonly Role[],
+): Promise<readonly RemainingHold[]> {
+  try {
+    const found = await Promise.all(
+      units.flatMap(unit => roles.map(async role => ({ role, held: await operator.hold([unit], role) }))),
+    );
+    return found.flatMap(({ role, held }) => (held === undefined ? [] : [{ role, ...held }]));
+  } catch (error) {
+    if (error instanceof StoreError) return [];
+    throw error;
+  }
 }
 
 /** A resolver has no rate limits. */
@@ -77,7 +108,11 @@ export function limitTargetOf({ target }: Pick<ResolvedTarget, "target">): Limit
   return target;
 }
 
-function jsonOf(target: BreakerTarget, { given, storedMs, acknowledgements }: OrderResult) {
+function jsonOf(
+  target: BreakerTarget,
+  { given, storedMs, acknowledgements }: OrderResult,
+  stillHeld: readonly RemainingHold[],
+) {
   const heldUntil = (ms: number) => (ms > 0 ? new Date(storedMs + ms).toISOString() : null);
   return {
     target: targetName(target),
@@ -86,12 +121,16 @@ function jsonOf(target: BreakerTarget, { given, storedMs, acknowledgements }: Or
     roles: given.roles.map(({ role, remainingMs }) => ({ role, heldUntil: heldUntil(remainingMs) })),
     changed: given.isChanged,
     ...effectRows(acknowledgements),
+    stillHeld: stillHeld.map(({ unit, role, remainingMs, reason }) => ({
+      ...{ target: unit, role, heldUntil: heldUntil(remainingMs), reason },
+    })),
   };
 }
 
 function orderLines(
   target: BreakerTarget,
   { given, storedMs, acknowledgements }: OrderResult,
+  stillHeld: readonly RemainingHold[],
   storeName: string,
 ): readonly string[] {
   const stateOf = (ms: number) => (ms > 0 ? `held until ${formatUtc(storedMs + ms)} (${formatWait(ms)})` : "released");
@@ -107,5 +146,14 @@ function orderLines(
     `${targetName(target)}: ${states.join("; ")}`,
     ...unchanged,
     ...effectLines({ acknowledgements, storeName, answerTimeoutMs: ACKNOWLEDGED_WITHIN_MS }),
+    ...Array.from(
+      Map.groupBy(stillHeld, ({ unit }) => unit),
+      ([unit, ofUnit]) => {
+        const ms = Math.max(...ofUnit.map(({ remainingMs }) => remainingMs));
+        const ofRoles = ofUnit.map(({ role }) => role).join(", ");
+        const until = `until ${formatUtc(storedMs + ms)} (${formatWait(ms)})`;
+        return `Still held: ${unit} (${ofRoles}) ${until}. To release it: docstokg limits release ${targetArgument("host", unit)}`;
+      },
+    ),
   ];
 }

@@ -8,6 +8,7 @@ import { type LimitTarget, limitsText, orderedLimitsText } from "../../policy/li
 import { systemTime } from "../../time/system-time.ts";
 import { ExitCode } from "../exit-code.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
+import { printable } from "../output/printable.ts";
 import type { Flags, Io, Subcommand } from "../program.ts";
 import { readAll, usageError, wholeNumberFlag } from "../usage-error.ts";
 import { effectLines, effectRows } from "./breaker-outcome.ts";
@@ -79,7 +80,7 @@ async function sendOrder(text: string, read: () => RateRequest, flags: Flags, io
     throw error instanceof RangeError ? usageError(command, error.message) : error;
   });
   if (flags["json"]) io.stdout.write(`${JSON.stringify(jsonOf(target, request, given))}\n`);
-  else io.stdout.write(`${orderLines(request, given, storeName).join("\n")}\n`);
+  else io.stdout.write(`${orderLines(request, given, storeName).map(printable).join("\n")}\n`);
   return given.acknowledgements.every(({ effect }) => effect === "applied") ? ExitCode.ok : ExitCode.partial;
 }
 

@@ -209,3 +209,86 @@ test("a hold of a host that is shorter than an earlier one of a role holds the o
     ],
   );
 });
+
+test("the setting behind a limit is that of the policy of its process", async t => {
+  const { store } = await temporaryFolder();
+  const { origin } = await serve(t, (_, response) => response.end("ok"));
+  const policy = { ratelimits: { extends: "none" }, breakers: { extends: "none" } } as const;
+  const settings = [
+    ["DOCSTOKG_RLIMITS", "127.0.0.1:metadata=rates:1/MINUTE"],
+    ["DOCSTOKG_RLIMIT__127.0.0.1__metadata", "rates:1/HOUR"],
+  ] as const;
+  for (const [name, value] of settings) {
+    const hub = await createHub({ env: { [name]: value }, store, cache: false, policy });
+    t.after(() => hub.destroy());
+    await hub.fetch(origin, { maxWaitMs: 0 }).then(response => response.text(), String);
+  }
+  for (;;) {
+    const { stdout } = await runCli(["limits", "show", "--json", "--store", store]);
+    const processes: readonly { readonly keys: readonly ProcessKeyRow[] }[] = JSON.parse(stdout);
+    const found = processes.flatMap(({ keys }) => keys.flatMap(({ decidedBy }) => decidedBy?.where ?? []));
+    if (found.length === settings.length) {
+      assert.deepEqual(new Set(found), new Set(settings.map(([name]) => name)));
+      return;
+    }
+    await systemTime.sleep(50);
+  }
+});
+
+/** A hub that has called the member of a service, and commands on its store. */
+async function memberOfService(t: TestContext) {
+  const { store } = await temporaryFolder();
+  const { origin } = await serve(t, (_, response) => response.end("ok"));
+  const service = { members: ["127.0.0.1"], metadata: { rates: "100/SECOND", max_delay_ms: 0 } };
+  const hub = await createHub({
+    ...{ env: {}, store, cache: false, retry: false },
+    policy: { ratelimits: { extends: "none", services: { loop: service } }, breakers: { extends: "none" } },
+  });
+  t.after(() => hub.destroy());
+  const send = () => hub.fetch(origin).then(response => response.text(), String);
+  await send();
+  const limits = async (...argv: string[]) => (await runCli(["limits", ...argv, "--store", store])).stdout;
+  while (JSON.parse((await limits("show", "--json")) || "[]").length === 0) await systemTime.sleep(20);
+  return { hub, send, limits };
+}
+
+test("a release of a host says that its service is still held, and by which command that ends", async t => {
+  const { send, limits } = await memberOfService(t);
+  await limits("hold", "service:loop", "--for", "60s", "--reason", "pause");
+  const released = await limits("release", "127.0.0.1");
+  assert.match(released, /^127\.0\.0\.1: released$/m);
+  assert.match(
+    released,
+    /^Still held: service loop \(metadata, landing, artifact\) until \S+Z \(60 s\)\. To release it: docstokg limits release service:loop$/m,
+  );
+  assert.match(await send(), /an operator holds service loop/);
+  const { stillHeld } = JSON.parse(await limits("release", "127.0.0.1:landing", "--json"));
+  assert.deepEqual(
+    stillHeld.map(({ target, role, reason }: Record<string, string>) => [target, role, reason]),
+    [["service loop", "landing", "cli-open:pause"]],
+  );
+  assert.doesNotMatch(await limits("release", "service:loop"), /Still held/);
+  assert.equal(await send(), "ok");
+  assert.deepEqual(JSON.parse(await limits("release", "127.0.0.1", "--json")).stillHeld, []);
+});
+
+test("limits show prints the hold of one host of a service, although other calls of the key may start", async t => {
+  const { limits } = await memberOfService(t);
+  await limits("hold", "127.0.0.1:metadata", "--for", "60s", "--reason", "pause");
+  assert.match(await limits("show"), /^127\.0\.0\.1 metadata: held for another \d+ s by an operator: pause$/m);
+});
+
+test("control characters in the reason and the author of an order do not reach the terminal", async t => {
+  const { hub, limits } = await memberOfService(t);
+  const reason = "a\u{1b}[2J\nb";
+  hub.limits.set("service:loop", "2/SECOND", { reason, by: "\u{1b}]0;x\u{7}" });
+  hub.limits.hold("service:loop", 60, { reason });
+  const isShown = (text: string) => text.includes("ordered by") && text.includes("by an operator");
+  let shown = await limits("show");
+  while (!isShown(shown)) {
+    await systemTime.sleep(50);
+    shown = await limits("show");
+  }
+  assert.doesNotMatch(shown.replaceAll("\n", ""), /\p{Cc}/u);
+  assert.match(shown, /: a\u{fffd}\[2J\u{fffd}b$/mu);
+});

@@ -1,8 +1,8 @@
 import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import { describeConstraint } from "../../errors.ts";
+import { ProcessPolicies } from "../../http/process-policies.ts";
 import { type ProcessKeyRow, type ProcessRow, processRow } from "../../http/process-row.ts";
-import type { KeySnapshot } from "../../limiter/key-snapshot.ts";
-import { DecidedBySettings } from "../../policy/decided-by.ts";
+import type { HoldSnapshot, KeySnapshot } from "../../limiter/key-snapshot.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
 import { commonName } from "../../policy/partition-name.ts";
 import { ROLES } from "../../policy/roles.ts";
@@ -10,6 +10,7 @@ import { serviceName, withoutTier } from "../../policy/service-name.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { type Colour, painter } from "../output/colour.ts";
 import { formatUtc, formatWait } from "../output/duration.ts";
+import { printable } from "../output/printable.ts";
 import { formatTable, type TableOptions, terminalWidth } from "../output/table.ts";
 import { addWatchFlags, showView } from "../output/watch.ts";
 import type { CommandModule, Io, Subcommand } from "../program.ts";
@@ -34,8 +35,9 @@ const show: Subcommand = {
     const wanted = host === undefined ? undefined : unitsNamed(host, (await policyInUse(connection, {})).policy);
     // Asked only once: the processes publish these keys until many later orders have displaced the question in the log.
     if (wanted !== undefined) await askedProcesses(connection, questionFor(wanted), flags, io);
+    const policies = new ProcessPolicies(connection.observer, connection.policy);
     return await showView(flags, io, {
-      read: () => readProcesses(connection, wanted, io),
+      read: () => readProcesses(connection, policies, wanted, io),
       text: rows => tables(rows, host, connection, io),
     });
   },
@@ -46,14 +48,15 @@ export const limits: CommandModule = { commands: [show, hold, release, set, rese
 
 async function readProcesses(
   connection: StoreConnection,
+  policies: ProcessPolicies,
   wanted: ReadonlySet<string> | undefined,
   { time = systemTime }: Io,
 ): Promise<readonly ProcessRow[]> {
   await connection.checkStoreFile();
-  const [processes, { policy }] = await Promise.all([connection.observer.processes(), policyInUse(connection, {})]);
-  const settings = new DecidedBySettings(policy);
+  const processes = await connection.observer.processes();
+  const policyOf = await policies.of(processes);
   return processes
-    .map(running => processRow(running, time.wallMs(), settings))
+    .map(running => processRow(running, time.wallMs(), policyOf(running).settings))
     .map(row => (wanted === undefined ? row : { ...row, keys: row.keys.filter(key => wanted.has(unitOf(key))) }))
     .sort((a, b) => a.pid - b.pid);
 }
@@ -169,19 +172,25 @@ function limitedBy({ key, constraint, decidedBy }: ProcessKeyRow): string {
   return decidedBy === null ? limit : `${limit} (${decidedBy.where})`;
 }
 
-/** The limits that operators have changed, each once: the processes have the same orders. */
+/** The orders of operators, each once: the processes have the same. */
 function orderLines(processes: readonly ProcessRow[]): string {
-  const orders = processes.flatMap(({ keys, ageMs }) =>
-    keys.flatMap(key => {
-      const { order, totalOrder } = key;
-      return [
-        ...(order === undefined ? [] : [[keyName(key), orderText(order, ageMs)] as const]),
-        ...(totalOrder === undefined ? [] : [[`${totalOrder.owner} total`, orderText(totalOrder, ageMs)] as const]),
-      ];
-    }),
-  );
-  const lines = Array.from(new Map(orders), ([name, text]) => `${name}: ${text}\n`);
-  return lines.length === 0 ? "" : `\n${lines.join("")}`;
+  const texts = new Map<string, string>();
+  for (const { keys, ageMs } of processes) {
+    for (const key of keys) {
+      const { role, hold: held, order, totalOrder } = key;
+      if (held !== undefined)
+        texts.set(`hold ${held.target} ${role}`, `${held.target} ${role}: ${holdText(held, ageMs)}`);
+      if (order !== undefined) texts.set(keyName(key), `${keyName(key)}: ${orderText(order, ageMs)}`);
+      if (totalOrder !== undefined)
+        texts.set(`total ${totalOrder.owner}`, `${totalOrder.owner} total: ${orderText(totalOrder, ageMs)}`);
+    }
+  }
+  return texts.size === 0 ? "" : `\n${Array.from(texts.values(), text => `${printable(text)}\n`).join("")}`;
+}
+
+/** `held for another 290 s by an operator: maintenance`. */
+function holdText({ reason, remainingMs }: HoldSnapshot, ageMs: number): string {
+  return `held for another ${formatWait(Math.max(0, remainingMs - ageMs))} by an operator: ${reason}`;
 }
 
 function untilText(ms: number): string {

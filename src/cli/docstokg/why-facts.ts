@@ -1,17 +1,20 @@
 import { isOperatorReason, reasonText } from "../../breaker/cooldowns.ts";
 import { combinedStatus, type SharedBreakerStatus, worseStatus } from "../../breaker/host-status.ts";
-import { type Constraint, HOLD, isDocstokgError, type LearnedFrom } from "../../errors.ts";
+import { type Constraint, type DecidedBy, HOLD, isDocstokgError, type LearnedFrom, RAMP_UP } from "../../errors.ts";
+import { agedKey } from "../../http/aged-key.ts";
 import { type CacheInspection, inspectCache } from "../../http/cache/cache-inspection.ts";
 import { SqliteCache } from "../../http/cache/sqlite-cache.ts";
 import { HostNames } from "../../http/host-names.ts";
 import type { RecordedHold, RunningProcess } from "../../http/observer.ts";
-import type { LimitOrderSnapshot, TotalOrderSnapshot } from "../../limiter/key-snapshot.ts";
+import { ProcessPolicies } from "../../http/process-policies.ts";
+import type { KeySnapshot, LimitOrderSnapshot, TotalOrderSnapshot } from "../../limiter/key-snapshot.ts";
 import type { BreakerRoute } from "../../policy/breaker-policy.ts";
+import { DecidedBySettings } from "../../policy/decided-by.ts";
 import { type ExplainedValue, explainPolicy, withheldKeysText } from "../../policy/explanation.ts";
 import type { SentKeys } from "../../policy/identity.ts";
 import type { Route } from "../../policy/limit-policies.ts";
 import type { LoadedPolicy } from "../../policy/load.ts";
-import { commonName } from "../../policy/partition-name.ts";
+import { commonName, nameWithoutPartition } from "../../policy/partition-name.ts";
 import type { Role } from "../../policy/roles.ts";
 import { withoutTier } from "../../policy/service-name.ts";
 import { policyTarget } from "../../policy/target.ts";
@@ -20,11 +23,14 @@ import type { Time } from "../../time/time.ts";
 import type { Flags, Io } from "../program.ts";
 import { usageError } from "../usage-error.ts";
 import { askedProcesses } from "./asked-processes.ts";
+import { type PublishedFacts, withSharedUse } from "./shared-use.ts";
 import { sqliteFileProblem } from "./sqlite-file-problem.ts";
 import type { NoStoreConnection, StoreConnection } from "./store-connection.ts";
 
 /** The settings of the policy that apply to a request. */
 export interface PolicyFacts {
+  readonly url: URL;
+  readonly role: Role;
   readonly host: string;
   /** What the request carries. */
   readonly sentKeys: SentKeys | undefined;
@@ -41,15 +47,21 @@ export interface PolicyFacts {
   readonly values: readonly ExplainedValue[];
 }
 
-/** The status that one running process has published about the key of the request. */
+/** The status that one running process has published about the key of the request, by its own policy. */
 export interface ProcessFacts {
   readonly pid: number;
   readonly program: string;
+  /** `max_delay_ms` of its policy: how long the call waits. */
+  readonly maxDelayMs: number;
   /** Time since the status was published. */
   readonly ageMs: number;
   /** Estimated wait of a new call, from now. */
   readonly readyMs: number;
   readonly constraint: Constraint | undefined;
+  /** The setting of its policy behind the constraint; null without one. */
+  readonly decidedBy: DecidedBy | null;
+  /** The processes together have used up the window of the constraint. When it has capacity again is not known. */
+  readonly isUsedUp?: boolean;
   readonly waiting: number;
   readonly inFlight: number;
   readonly windowFailures: number;
@@ -68,7 +80,10 @@ export type SharedFacts =
       readonly report: SharedBreakerStatus;
       /** The order of an operator that holds the request. It applies to every process, and in shadow mode too. */
       readonly hold: { readonly constraint: Constraint; readonly remainingMs: number } | undefined;
+      /** The one that would send the request first is the first one. */
       readonly processes: readonly ProcessFacts[];
+      /** Processes that have called partitions of the host: each has limits of its own, which a call without one passes by. */
+      readonly partitions: readonly (Pick<ProcessFacts, "pid" | "program"> & { readonly count: number })[];
       /** Processes that may have called the host: they publish only their busiest keys, and not this one. */
       readonly unknown: readonly Pick<ProcessFacts, "pid" | "program">[];
     }
@@ -80,12 +95,11 @@ export type CacheFacts =
 
 export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyFacts {
   const { ratelimits, breakers } = policy;
-  const host = new HostNames(policy).of(url.origin);
-  const path = `${url.pathname}${url.search}`;
-  const { sentKeys } = policyTarget(policy, url);
-  const route = ratelimits.resolved.route(host, role, path, sentKeys);
+  const { host, path, sentKeys, route } = routeOf(policy, url, role);
   const units = breakers.resolved.route(host, path);
   return {
+    url,
+    role,
     host,
     sentKeys,
     route,
@@ -98,47 +112,90 @@ export function policyFacts(policy: LoadedPolicy, url: URL, role: Role): PolicyF
   };
 }
 
+/** The limits that a policy has for the request. */
+function routeOf(policy: LoadedPolicy, url: URL, role: Role) {
+  const host = new HostNames(policy).of(url.origin);
+  const path = `${url.pathname}${url.search}`;
+  const { sentKeys } = policyTarget(policy, url);
+  return { host, path, sentKeys, route: policy.ratelimits.resolved.route(host, role, path, sentKeys) };
+}
+
+/** @param isOfCommand the policy of the command applies to every process: its flags ask what another policy would do */
 export async function sharedFacts(
   connection: StoreConnection | NoStoreConnection,
-  { route, breakers }: PolicyFacts,
-  role: Role,
+  { route, breakers, url, role }: PolicyFacts,
+  isOfCommand: boolean,
   flags: Flags,
   io: Io,
 ): Promise<SharedFacts> {
   if ("problem" in connection) return { kind: "unknown", reason: connection.problem };
   const { observer, storeName } = connection;
-  const keyOf = ({ snapshot }: RunningProcess) =>
-    snapshot.keys.find(candidate => candidate.key === route.name && candidate.role === role);
+  const isOfKey = (candidate: KeySnapshot, { name }: Route) => candidate.key === name && candidate.role === role;
   try {
     const report = await sharedReport(observer, breakers, role);
     const unit = withoutTier(commonName(route.name));
     const held = await observer.hold([unit, ...Object.values(breakers)], role);
     const question = {
       units: [unit],
-      isListed: (process: RunningProcess) => keyOf(process) !== undefined,
+      isListed: ({ snapshot }: RunningProcess) => snapshot.keys.some(key => isOfKey(key, route)),
     };
     const { running, unknown } = await askedProcesses(connection, question, flags, io);
+    const policyOf = await new ProcessPolicies(observer, connection.policy).of(running);
+    const ofCommand = { policy: connection.policy, settings: new DecidedBySettings(connection.policy) };
     const wallMs = (io.time ?? systemTime).wallMs();
-    const processes = running.flatMap(process => {
-      const { pid, program, writtenMs } = process;
+    const published: PublishedFacts[] = [];
+    const partitions: { pid: number; program: string; count: number }[] = [];
+    for (const process of running) {
+      const { pid, program, writtenMs, snapshot } = process;
       const ageMs = Math.max(0, wallMs - writtenMs);
-      const key = keyOf(process);
-      const windowFailures =
-        process.snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
-      if (key === undefined) return [];
+      const used = isOfCommand ? ofCommand : policyOf(process);
+      const { route: own, ...request } = routeOf(used.policy, url, role);
+      const count = snapshot.keys.filter(
+        ({ key, role: of }) => nameWithoutPartition(key) === own.name && of === role,
+      ).length;
+      if (count > 0) partitions.push({ pid, program, count });
+      const row = snapshot.keys.find(key => isOfKey(key, own));
+      if (row === undefined) continue;
+      const key = agedKey(row, { ageMs, calls: snapshot.calls });
+      const windowFailures = snapshot.hosts.find(status => status.host === breakers.cooldown)?.windowFailures ?? 0;
       const { estimatedWaitMs, constraint, waiting, inFlight, learnedFrom, order, totalOrder } = key;
       const readyMs = Math.max(0, estimatedWaitMs - ageMs);
-      const state = { readyMs, constraint, waiting, inFlight, windowFailures, learnedFrom, order, totalOrder };
-      return [{ pid, program, ageMs, ...state }];
-    });
-    processes.sort((a, b) => a.readyMs - b.readyMs);
+      const decidedBy = constraint === undefined ? null : used.settings.of(constraint, { ...request, role }, key);
+      const state = {
+        readyMs,
+        constraint,
+        decidedBy,
+        waiting,
+        inFlight,
+        windowFailures,
+        learnedFrom,
+        order,
+        totalOrder,
+      };
+      const facts = { pid, program, maxDelayMs: own.roleBudget.maxDelayMs, ageMs, ...state };
+      published.push({ facts, key, isSharing: snapshot.sharesLimits !== false });
+    }
+    const processes = withSharedUse(published).toSorted((a, b) => knownReadyMs(a) - knownReadyMs(b));
     const silent = unknown.map(({ pid, program }) => ({ pid, program }));
     const hold = held && { constraint: constraintOf(held), remainingMs: held.remainingMs };
-    return { kind: "connected", store: storeName, report, hold, processes, unknown: silent };
+    return { kind: "connected", store: storeName, report, hold, processes, partitions, unknown: silent };
   } catch (error) {
     if (!isDocstokgError(error) || error.code !== "DOCSTOKG_STORE") throw error;
     return { kind: "unknown", reason: error.message };
   }
+}
+
+/** When a slot or a window becomes free may be unknown: every other process may send the request earlier. */
+function knownReadyMs({ readyMs, constraint, isUsedUp = false }: ProcessFacts): number {
+  return isUsedUp || waitsForCalls(constraint) ? Number.POSITIVE_INFINITY : readyMs;
+}
+
+/**
+ * Whether a request waits until other calls end: for a concurrency slot, or because traffic resumes after a cooldown.
+ * `max_delay_ms` does not bound such a wait.
+ */
+export function waitsForCalls(constraint: Constraint | undefined): boolean {
+  return constraint?.kind === "concurrency" || constraint?.limit.startsWith(RAMP_UP) === true;
 }
 
 /** As the processes name it in refusals. */

@@ -5,6 +5,7 @@ import { isServiceName } from "../../policy/service-name.ts";
 import { painter } from "../output/colour.ts";
 import { formatWait } from "../output/duration.ts";
 import { formatCount } from "../output/format.ts";
+import { printable } from "../output/printable.ts";
 import { formatPairs, formatTable, terminalWidth } from "../output/table.ts";
 import type { Io } from "../program.ts";
 import { unknownText } from "./asked-processes.ts";
@@ -33,7 +34,7 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
   const columns = terminalWidth(io.stdout);
   const facts = [
     ["host", `${policy.host}, ${listingText(policy)}`],
-    ["breaker", breakerText(shared, role)],
+    ["breaker", `${breakerText(shared, role)}${partitionsText(policy)}`],
     ...processTexts(shared).map(text => ["process", text] as const),
     ...orderTexts(shared).map(text => ["order", text] as const),
     ["cache", cacheText(cache)],
@@ -46,7 +47,7 @@ export function explanationText(explanation: Explanation, io: Pick<Io, "stdout" 
   });
   return [
     `${url} (${role})\n`,
-    `${painter(io)(COLOURS[verdict.kind], verdict.text)}\n\n`,
+    `${painter(io)(COLOURS[verdict.kind], printable(verdict.text))}\n\n`,
     formatPairs(facts, { columns }),
     `\n${formatTable(["setting", "value", "source"], sources, { columns })}`,
   ].join("");
@@ -73,17 +74,28 @@ function breakerText(shared: SharedFacts, role: Role): string {
   return `${state}${remaining}${trials} (store ${shared.store})`;
 }
 
+function partitionsText({ values }: PolicyFacts): string {
+  const isDivided = values.some(({ field, value }) => field === "breaker.per" && value === "partition");
+  return isDivided ? "; each partition has circuits of its own" : "";
+}
+
 function processTexts(shared: SharedFacts): readonly string[] {
   if (shared.kind === "unknown") return [`unknown: ${shared.reason}`];
-  const unknown = shared.unknown.length === 0 ? [] : [unknownText(shared.unknown)];
+  const others = [
+    ...shared.partitions.map(
+      ({ pid, program, count }) =>
+        `${pid} ${program}: has called ${formatCount(count, "partition")}, each with limits of its own`,
+    ),
+    ...(shared.unknown.length === 0 ? [] : [unknownText(shared.unknown)]),
+  ];
   if (shared.processes.length === 0)
-    return unknown.length > 0 ? unknown : ["no process has called this host in the last minute"];
+    return others.length > 0 ? others : ["no process has called this host in the last minute"];
   const known = shared.processes.map(process => {
     const { pid, program, ageMs, waiting, inFlight, windowFailures } = process;
     const failures = windowFailures > 0 ? `, ${formatCount(windowFailures, "failure")} in its rolling window` : "";
     return `${pid} ${program}: ${slotText(process)}, ${inFlight} in flight, ${waiting} queued${failures}; updated ${formatWait(ageMs)} ago`;
   });
-  return [...known, ...unknown];
+  return [...known, ...others];
 }
 
 /** The limits that an operator has changed, once: the processes have the same orders. */
@@ -98,8 +110,9 @@ function orderTexts(shared: SharedFacts): readonly string[] {
   ];
 }
 
-function slotText({ readyMs, constraint }: ProcessFacts): string {
+function slotText({ readyMs, constraint, isUsedUp = false }: ProcessFacts): string {
   const limit = constraint === undefined ? "" : ` (${breakerReasonText(describeConstraint(constraint))})`;
+  if (isUsedUp) return `waits for units that the processes have used together${limit}`;
   if (readyMs > 0) return `next slot in ${formatWait(readyMs)}${limit}`;
   return constraint?.kind === "concurrency" ? `waits for a concurrency slot${limit}` : "slot free";
 }

@@ -11,6 +11,8 @@ import { whyVerdict } from "./why-verdict.ts";
 const host = "a.example";
 const roleBudget = roleBudgetPolicy({ rates: parseRates("4/SECOND+7200/HOUR"), max_delay_ms: 1000, guard_ms: 0 });
 const policy: PolicyFacts = {
+  url: new URL(`https://${host}/`),
+  role: "metadata",
   host,
   sentKeys: undefined,
   withheldKeys: "",
@@ -41,9 +43,11 @@ function connected(
   const idle = {
     pid: 7,
     program: "x",
+    maxDelayMs: 1000,
     ageMs: 0,
     readyMs: 0,
     constraint: undefined,
+    decidedBy: null,
     waiting: 0,
     inFlight: 0,
     windowFailures: 0,
@@ -53,6 +57,7 @@ function connected(
   };
   return {
     kind: "connected",
+    partitions: [],
     unknown: [],
     store: "sqlite:x",
     hold: undefined,
@@ -100,6 +105,39 @@ test("a request waits for a full window up to max_delay_ms, and is refused beyon
 test("the wait for a concurrency slot cannot be estimated", () => {
   const slots = { kind: "concurrency", owner: host, limit: "max_concurrent 1" } as const;
   assert.deepEqual(verdict(connected({}, { constraint: slots })), ["wait", null, "concurrency"]);
+});
+
+test("the max_delay_ms of the process that would send the request decides whether it waits", () => {
+  const first = { readyMs: 900, constraint: window, maxDelayMs: 500 };
+  assert.deepEqual(verdict(connected({}, first)), ["refuse", 900, "window"]);
+  assert.match(whyVerdict("metadata", policy, connected({}, first), unread).text, /the call waits at most 500 ms/);
+});
+
+test("a request waits for the calls with which traffic resumes after a cooldown, whatever its max_delay_ms", () => {
+  const rampUp = { kind: "breaker", owner: host, limit: "ramp-up after a cooldown (1 in flight)" } as const;
+  const facts = connected({}, { readyMs: 5000, constraint: rampUp });
+  assert.deepEqual(verdict(facts), ["wait", null, "breaker"]);
+  assert.equal(
+    whyVerdict("metadata", policy, facts, unread).text,
+    "Waits for the answers of other calls in process 7: ramp-up after a cooldown (1 in flight) of a.example. The wait cannot be estimated.",
+  );
+});
+
+test("a process that waits for its breaker does not stop a request whose breaker is in shadow mode", () => {
+  const open = { kind: "breaker", owner: host, limit: "open circuit (failures)" } as const;
+  const facts = connected({}, { readyMs: 5000, constraint: open });
+  const { kind, text } = whyVerdict("metadata", { ...policy, isBreakerShadow: true }, facts, unread);
+  assert.equal(kind, "send");
+  assert.match(text, /^Sent at once\. Shadow mode only reports: Refused by process 7: open circuit/);
+});
+
+test("the wait for units that the processes have used together cannot be estimated", () => {
+  const facts = connected({}, { constraint: window, isUsedUp: true });
+  assert.deepEqual(verdict(facts), ["wait", null, "window"]);
+  assert.match(
+    whyVerdict("metadata", policy, facts, unread).text,
+    /^Waits or is refused: the processes together have used all units of 4\/SECOND of a\.example\./,
+  );
 });
 
 test("a request waits for a cooldown up to max_delay_ms, and is refused beyond it", () => {

@@ -4,7 +4,7 @@ import { type Constraint, describeConstraint, HOLD } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
-import type { CacheFacts, PolicyFacts, SharedFacts } from "./why-facts.ts";
+import { type CacheFacts, type PolicyFacts, type ProcessFacts, type SharedFacts, waitsForCalls } from "./why-facts.ts";
 
 /** The result that a request would have now, and the limit that decides. */
 export interface WhyVerdict {
@@ -62,16 +62,27 @@ function sendVerdict(role: Role, policy: PolicyFacts, shared: SharedFacts): WhyV
   if (!isShadow || constraint?.limit.startsWith(HOLD)) return enforced;
   const rest: SharedFacts =
     constraint?.kind === "breaker"
-      ? { ...shared, report: { ...shared.report, cooldownMs: 0, circuits: [] } }
+      ? {
+          ...shared,
+          report: { ...shared.report, cooldownMs: 0, circuits: [] },
+          processes: shared.processes.map(asIfAdmitted),
+        }
       : { ...shared, processes: [] };
   const verdict = sendVerdict(role, policy, rest);
   return { ...verdict, text: `${verdict.text} Shadow mode only reports: ${enforced.text}` };
 }
 
+/** A process may have another policy, in which the circuit is enforced, and wait for it. */
+function asIfAdmitted(process: ProcessFacts): ProcessFacts {
+  return process.constraint?.kind === "breaker" ? { ...process, readyMs: 0, constraint: undefined } : process;
+}
+
 function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared: SharedFacts): WhyVerdict {
   if (shared.kind === "unknown") return newProcessVerdict(route);
   const { name: host } = shared.report;
-  const { maxDelayMs } = route.roleBudget;
+  const next = nextSlotOf(shared);
+  const { readyMs, constraint, pid, isUsedUp } = next;
+  const { maxDelayMs = route.roleBudget.maxDelayMs } = next;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
   const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);
   const breaker: Constraint = { kind: "breaker", owner: host, limit: reason ?? "half-open" };
@@ -86,9 +97,13 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Refused: circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight.`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
-  const { readyMs, constraint, pid } = nextSlotOf(shared);
-  if (constraint?.kind === "concurrency") {
-    const text = `Waits for a concurrency slot in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
+  if (constraint !== undefined && waitsForCalls(constraint)) {
+    const what = constraint.kind === "concurrency" ? "a concurrency slot" : "the answers of other calls";
+    const text = `Waits for ${what} in process ${pid}: ${describeConstraint(constraint)}. The wait cannot be estimated.`;
+    return { kind: "wait", sendInMs: null, constraint, text };
+  }
+  if (isUsedUp && constraint !== undefined) {
+    const text = `Waits or is refused: the processes together have used all units of ${describeConstraint(constraint)}. The wait cannot be estimated; ${bound}.`;
     return { kind: "wait", sendInMs: null, constraint, text };
   }
   if (readyMs > maxDelayMs && constraint !== undefined) {
@@ -110,21 +125,22 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const text = `Sent at once as a trial call: circuit half-open for ${host}.`;
     return { kind: "probe", sendInMs: 0, constraint: null, text };
   }
-  const { unknown } = shared;
+  const { unknown, partitions } = shared;
   if (unknown.length > 0)
     return sent(
       `Sent at once by a new process. The state of process ${pidsOf(unknown)} is unknown: it has not published this key.`,
     );
-  return sent("Sent at once.");
+  return sent(partitions.length > 0 ? "Sent at once, if the call names no partition." : "Sent at once.");
 }
 
 /** When the limits admit the request: in the process that sends it first, or after a hold, which applies to all of them. */
 function nextSlotOf({ processes, hold }: SharedFacts & { readonly kind: "connected" }) {
-  const { readyMs = 0, constraint, pid } = processes[0] ?? {};
+  const { readyMs = 0, constraint, pid, maxDelayMs, isUsedUp = false } = processes[0] ?? {};
   // The process may have published the same hold, with an end that differs by some milliseconds.
   const isKnown = hold?.constraint.owner === constraint?.owner && hold?.constraint.limit === constraint?.limit;
-  if (hold === undefined || isKnown || hold.remainingMs <= readyMs) return { readyMs, constraint, pid };
-  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined };
+  if (hold === undefined || isKnown || hold.remainingMs <= readyMs)
+    return { readyMs, constraint, pid, maxDelayMs, isUsedUp };
+  return { readyMs: hold.remainingMs, constraint: hold.constraint, pid: undefined, maxDelayMs, isUsedUp: false };
 }
 
 function pidsOf(processes: readonly { readonly pid: number }[]): string {

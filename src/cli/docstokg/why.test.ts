@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { createStoreFile, runCli, temporaryFolder } from "../../../test/cli/kit.ts";
 import { serve, until } from "../../../test/http/kit.ts";
 import { createHub } from "../../http/create-hub.ts";
@@ -205,4 +205,66 @@ test("an invalid argument is named", async () => {
     assert.equal(stdout, "");
     assert.match(stderr, message);
   }
+});
+
+/** Hubs that share a store, and the sentence and the facts that `why` prints for the server that they call. */
+async function startShared(t: TestContext) {
+  const { store } = await temporaryFolder();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { origin } = await serve(t, ({ url }, response) => {
+    if (url === "/slow") void released.then(() => response.end());
+    else response.end("ok");
+  });
+  t.after(() => release());
+  const start = async (env: Readonly<Record<string, string>>) => {
+    const policy = { ratelimits: { extends: "none" }, breakers: { extends: "none" } } as const;
+    const hub = await createHub({ env, store, cache: false, retry: false, policy });
+    t.after(() => hub.destroy());
+    return hub;
+  };
+  /** The output as soon as the hubs have published what `isReady` waits for. */
+  const why = async (isReady: (stdout: string) => boolean) => {
+    for (;;) {
+      const { stdout } = await runCli(["why", origin, "--store", store]);
+      if (isReady(stdout)) return stdout;
+      await systemTime.sleep(50);
+    }
+  };
+  return { origin, start, why };
+}
+
+test("of two processes, the one that does not wait for a concurrency slot sends the request", async t => {
+  const { origin, start, why } = await startShared(t);
+  const env = { DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:1000/SECOND,max_concurrent:1" };
+  const hubs = await Promise.all([start(env), start(env), start(env)]);
+  const aborted = new AbortController();
+  const slow = hubs.slice(0, 2).map(hub => hub.fetch(`${origin}/slow`, { signal: aborted.signal }).catch(String));
+  await (await hubs[2]?.fetch(origin))?.text();
+  const stdout = await why(
+    text => text.split("waits for a concurrency slot").length === 3 && text.includes("slot free"),
+  );
+  assert.match(stdout, /^Sent at once\.$/m);
+  aborted.abort();
+  await Promise.all(slow);
+});
+
+test("the bound and the setting are those of the policy of the process, even if another policy is newer", async t => {
+  const { origin, start, why } = await startShared(t);
+  const first = await start({ DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:1/HOUR,max_delay_ms:7" });
+  await (await first.fetch(origin)).text();
+  await why(text => text.includes("next slot in"));
+  const second = await start({ DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:5/DAY,max_delay_ms:9" });
+  await (await second.fetch(origin.replace("127.0.0.1", "localhost"))).text();
+  const stdout = await why(text => /^rates +5\/DAY/m.test(text));
+  assert.match(stdout, /^Refused by process \d+: .*; the call waits at most 7 ms/m);
+  assert.match(stdout, /^decided by +1\/HOUR \(DOCSTOKG_RLIMITS\)$/m);
+});
+
+test("why says that partitions have limits of their own, and does not take a called host for one that was not", async t => {
+  const { origin, start, why } = await startShared(t);
+  const hub = await start({ DOCSTOKG_RLIMITS: "127.0.0.1:metadata=rates:1/MINUTE,per:partition" });
+  for (const partition of ["a", "b"]) await (await hub.fetch(origin, { partition })).text();
+  const stdout = await why(text => text.includes("2 partitions"));
+  assert.match(stdout, /^Sent at once, if the call names no partition\.$/m);
+  assert.match(stdout, /^process +\d+ \S+: has called 2 partitions, each with limits of its own$/m);
 });

@@ -1,7 +1,9 @@
 import { Command } from "commander";
 import { quote } from "../../core/text/quote.ts";
 import { redactedText } from "../../core/text/redaction.ts";
+import type { DecidedBy } from "../../errors.ts";
 import { redactedPath } from "../../harvest/redacted-url.ts";
+import type { LoadedPolicy } from "../../policy/load.ts";
 import { decidedByOf } from "../../policy/provenance.ts";
 import { isRole, ROLES, unknownRoleMessage } from "../../policy/roles.ts";
 import { systemTime } from "../../time/system-time.ts";
@@ -12,9 +14,9 @@ import { usageError } from "../usage-error.ts";
 import { addPolicyFlags, ROLE_FLAGS } from "./policy-flags.ts";
 import { policyInUse } from "./policy-in-use.ts";
 import { addStoreFlag, openOptionalStoreConnection } from "./store-connection.ts";
-import { cacheFacts, policyFacts, sharedFacts } from "./why-facts.ts";
+import { cacheFacts, type PolicyFacts, policyFacts, type SharedFacts, sharedFacts } from "./why-facts.ts";
 import { type Explanation, explanationText } from "./why-text.ts";
-import { whyVerdict } from "./why-verdict.ts";
+import { type WhyVerdict, whyVerdict } from "./why-verdict.ts";
 
 /** `docstokg why`: what would happen to a request now, and which limit decides. Sends nothing. */
 export const why: CommandModule = {
@@ -40,21 +42,30 @@ export const why: CommandModule = {
     await using connection = await openOptionalStoreConnection(flags, io);
     const inUse = await policyInUse(connection, flags);
     const policy = policyFacts(inUse.policy, url, role);
-    const shared = await sharedFacts(connection, policy, role, flags, io);
+    const isOfCommand = ROLE_FLAGS.some(flag => flags[flag] !== undefined);
+    const shared = await sharedFacts(connection, policy, isOfCommand, flags, io);
     const cache = await cacheFacts(cacheFlag, url, role, time);
     const verdict = whyVerdict(role, policy, shared, cache);
-    const { host, sentKeys } = policy;
-    const request = { host, role, path: url.pathname + url.search, sentKeys };
-    // The process that the verdict is about.
-    const changes = shared.kind === "connected" ? shared.processes[0] : undefined;
-    const decidedBy =
-      verdict.constraint === null ? null : decidedByOf(inUse.policy, verdict.constraint, request, changes);
+    const decidedBy = decidedByOfVerdict(verdict, policy, inUse.policy, shared);
     const explanation: Explanation = { url: shownUrl(url), role, policy, inUse, shared, cache, verdict, decidedBy };
     if (flags["json"]) printJson(io, jsonOf(explanation));
     else io.stdout.write(explanationText(explanation, io));
     return ExitCode.ok;
   },
 };
+
+/** The setting behind the limit that decides, by the policy of the process that the verdict is about. */
+function decidedByOfVerdict(
+  { constraint }: WhyVerdict,
+  { host, sentKeys, url, role }: PolicyFacts,
+  policy: LoadedPolicy,
+  shared: SharedFacts,
+): DecidedBy | null {
+  if (constraint === null) return null;
+  const [first] = shared.kind === "connected" ? shared.processes : [];
+  if (first?.constraint === constraint && first.decidedBy !== null) return first.decidedBy;
+  return decidedByOf(policy, constraint, { host, role, path: url.pathname + url.search, sentKeys }, first);
+}
 
 function addRoleFlags(command: Command): void {
   const all = new Command();

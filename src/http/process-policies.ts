@@ -1,6 +1,6 @@
-import type { Observer, RunningProcess } from "../http/observer.ts";
 import { DecidedBySettings } from "../policy/decided-by.ts";
 import type { LoadedPolicy } from "../policy/load.ts";
+import type { Observer, RunningProcess } from "./observer.ts";
 
 /** Cached settings of one policy: finding one takes about 60 µs, and thousands of keys are read each second. */
 const SETTINGS_MAX = 16_384;
