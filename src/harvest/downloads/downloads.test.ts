@@ -589,6 +589,7 @@ async function oldRun(
     DROP TABLE work_files;
     ${["metadata", "queue", "not_before_ms", "taken_by", "progress", "inherited", "merged_into"].map(name => `ALTER TABLE works DROP COLUMN ${name};`).join("\n")}
     ALTER TABLE files DROP COLUMN flag;
+    ALTER TABLE runs DROP COLUMN flags;
     DROP TABLE parts;
     CREATE TABLE parts (
       place TEXT PRIMARY KEY, work INTEGER NOT NULL REFERENCES works (id), file TEXT NOT NULL, etag TEXT, shelving TEXT
