@@ -205,7 +205,7 @@ export class BreakerTable {
 
   circuit(host: HostBreaker, role: Role): CircuitHolder {
     const known = host.circuits[role];
-    // Not `undefined`: every object has a member "toString".
+    // `role` may be any text here. Every object has a member "toString", so a check for undefined does not suffice.
     if (known instanceof CircuitHolder) return known;
     if (!isRole(role)) throw new RangeError(unknownRoleMessage(role));
     const circuit = new CircuitHolder(

@@ -87,6 +87,18 @@ test("throttles reported without a permit count one by one, because their reques
   assert.equal(status().state, "open");
 });
 
+test("a result without a permit ends the oldest trial call, also a throttle of a burst that was counted", () => {
+  const { time, registry } = setUp({ advanced: { rolling_window: { enabled: false } } });
+  for (let call = 0; call < 5; call += 1) registry.onFailure({ host, status: 500 });
+  time.tick(60_000);
+  assert.ok(registry.allow({ host }).isAllowed);
+  assert.equal(registry.check({ host })?.state, "half_open");
+  registry.allow({ host, role: "landing" }).report({ ...THROTTLED, retryAfterMs: 1000 });
+  registry.onFailure({ host, status: 429, retryAfterS: 1 });
+  time.tick(1000);
+  assert.equal(registry.check({ host }), undefined);
+});
+
 test("throttles of several hosts that were in flight together are one event for their resolver", () => {
   const { registry } = setUp({ resolvers: { index: { fail_max: 2, reset_timeout_s: 45 } } });
   const burst = () => {

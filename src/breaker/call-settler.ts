@@ -1,5 +1,5 @@
 import { type CallResult, failureText } from "../core/breaker/call-result.ts";
-import { type CircuitPolicy, type FailureKind, oldestProbe } from "../core/breaker/circuit.ts";
+import type { CircuitPolicy, FailureKind } from "../core/breaker/circuit.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Time } from "../time/time.ts";
 import type { BreakerChange } from "./breaker-change.ts";
@@ -76,10 +76,6 @@ export class CallSettler implements PermitOwner {
     const nowUs = this.#deps.time.monotonicUs();
     const circuit = passedAt(circuits.circuit, nowUs);
     const resolver = circuits.resolver && passedAt(circuits.resolver, nowUs);
-    if (result.outcome.kind !== "failure") {
-      for (const passed of [circuit, resolver])
-        passed?.holder.returnProbe(passed.generation, oldestProbe(passed.holder.at(nowUs)));
-    }
     const { circuit: host, cooldown: cooldownHost } = owners;
     const rampUps = rampUpsOf(owners, role);
     this.settle({ number: 0, host, cooldownHost, role, circuit, resolver, latency: undefined, rampUps }, result);

@@ -10,6 +10,7 @@ import {
   type FailureKind,
   fail,
   hasFailures,
+  oldestProbe,
   type Probe,
   returnProbe,
   sendProbe,
@@ -132,12 +133,14 @@ export class CircuitHolder {
     this.#circuit = sendProbe(this.#circuit, probe);
   }
 
-  succeed(generation: number, probeId?: number): void {
-    this.#set(succeed(this.#circuit, this.policy, generation, probeId), "local");
+  /** @param permit the number of the call's permit; 0 for a result without one, which counts for the oldest probe */
+  succeed(generation: number, permit?: number): void {
+    this.#set(succeed(this.#circuit, this.policy, generation, this.#probeOf(permit)), "local");
   }
 
-  answer(generation: number, probeId?: number): void {
-    this.#set(answer(this.#circuit, this.policy, generation, probeId), "local");
+  /** As `succeed`. */
+  answer(generation: number, permit?: number): void {
+    this.#set(answer(this.#circuit, this.policy, generation, this.#probeOf(permit)), "local");
   }
 
   fail(generation: number, policy: CircuitPolicy, nowUs: number, random: number, kind: FailureKind): void {
@@ -151,8 +154,13 @@ export class CircuitHolder {
     this.#set(succeedElsewhere(this.#circuit), "peer");
   }
 
-  returnProbe(generation: number, probeId: number | undefined): void {
-    this.#set(returnProbe(this.#circuit, generation, probeId), "local");
+  /** @param permit as for `succeed` */
+  returnProbe(generation: number, permit: number): void {
+    this.#set(returnProbe(this.#circuit, generation, this.#probeOf(permit)), "local");
+  }
+
+  #probeOf(permit: number | undefined): number | undefined {
+    return permit === 0 ? oldestProbe(this.#circuit) : permit;
   }
 
   /** Takes over the state that the record of the peers holds. */

@@ -18,21 +18,21 @@ export class CooldownEvents {
   }
 
   /** The cooldown was set. */
-  began(host: HostBreaker, cooldown: Pick<Cooldown, "untilUs" | "reason">, isFromPeer: boolean): void {
-    this.#set(host, cooldown, isFromPeer);
+  began(host: HostBreaker, cooldown: Cooldown): void {
+    this.#set(host, cooldown);
     const last = host.cooldownAt(this.#time.monotonicUs());
-    if (last !== undefined && last.untilUs > cooldown.untilUs) this.#set(host, last, last.isFromPeer === true);
+    if (last !== undefined && last.untilUs > cooldown.untilUs) this.#set(host, last);
   }
 
   /** A cooldown was ended. If the other one is still running, the host is not free yet. */
   ended(host: HostBreaker, by: "success" | "operator"): void {
     const left = host.cooldownAt(this.#time.monotonicUs());
     if (left === undefined) this.#emitter.cooldownEnded(host.name, by);
-    else this.#set(host, left, left.isFromPeer === true);
+    else this.#set(host, left);
   }
 
-  #set(host: HostBreaker, { untilUs, reason }: Pick<Cooldown, "untilUs" | "reason">, isFromPeer: boolean): void {
+  #set(host: HostBreaker, { untilUs, reason, origin }: Cooldown): void {
     const clocks = { monotonicUs: this.#time.monotonicUs(), wallMs: this.#time.wallMs() };
-    this.#emitter.cooldownSet(host.name, wallDeadlineMs(untilUs, clocks), reason, isFromPeer);
+    this.#emitter.cooldownSet(host.name, wallDeadlineMs(untilUs, clocks), reason, origin === "peer");
   }
 }

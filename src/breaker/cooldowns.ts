@@ -37,15 +37,13 @@ export interface Cooldown {
   readonly reason: OpenReason;
   /** Number of the last permit issued before it was set: only the success of a later permit may end it (law B5). */
   readonly afterPermit: number;
-  /** For this process alone: it is not shared with its peers. @default false */
-  readonly isLocalOnly?: boolean;
+  /** What has set it. One of origin `local-only` is not shared with the peers. @default "local" */
+  readonly origin?: ChangeOrigin;
   /**
    * When this process has received the Retry-After that set it. An older order does not end it. Absent for every other
    * cooldown.
    */
   readonly receivedUs?: number;
-  /** Read from a record: the process that set it writes it. @default false */
-  readonly isFromPeer?: boolean;
   /** How the call whose failure set it ended, for messages. Absent if it was a call of another process. */
   readonly lastFailure?: string | undefined;
 }
@@ -225,15 +223,14 @@ export class CooldownStarter {
     const nowUs = this.#time.monotonicUs();
     const untilUs = nowUs + Math.ceil(ms * 1000);
     const isReceived = reason === "retry-after" && origin === "local";
-    const shared = { isLocalOnly: origin === "local-only", isFromPeer: origin === "peer" || origin === "counted" };
-    const cooldown = { untilUs, reason, afterPermit: lastPermit, ...shared, lastFailure };
+    const cooldown = { untilUs, reason, afterPermit: lastPermit, origin, lastFailure };
     const isLonger = host.cooldowns.set(isReceived ? { ...cooldown, receivedUs: nowUs } : cooldown);
     // The peers do not know the longer cooldown that is for this process alone.
-    const isNew = isLonger || (isReceived && host.cooldowns.requested(nowUs)?.isLocalOnly === true);
+    const isNew = isLonger || (isReceived && host.cooldowns.requested(nowUs)?.origin === "local-only");
     if (isNew) this.#record({ kind: "cooldown", origin, blocker: host, untilUs, reason });
     if (!isLonger) return;
     this.#rampUps.start(host, reason);
-    this.#cooldownEvents.began(host, cooldown, origin === "peer");
+    this.#cooldownEvents.began(host, cooldown);
   }
 }
 

@@ -169,10 +169,12 @@ export class Orders {
   openHost(host: HostBreaker, order: TimedOrder | undefined, origin: ChangeOrigin): void {
     const { cooldownEvents, rampUps, lastPermit } = this.#deps;
     const old = host.orderAt(this.#deps.time.monotonicUs());
-    host.cooldowns.setOrder(order && { ...order, afterPermit: lastPermit() });
-    if (order !== undefined) rampUps.start(host, order.reason);
-    if (order !== undefined) cooldownEvents.began(host, order, origin === "peer");
-    else if (old !== undefined) cooldownEvents.ended(host, "operator");
+    const cooldown = order && { ...order, afterPermit: lastPermit(), origin };
+    host.cooldowns.setOrder(cooldown);
+    if (cooldown !== undefined) {
+      rampUps.start(host, cooldown.reason);
+      cooldownEvents.began(host, cooldown);
+    } else if (old !== undefined) cooldownEvents.ended(host, "operator");
     if (origin === "peer") this.#record(host, undefined);
   }
 

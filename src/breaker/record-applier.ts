@@ -167,7 +167,7 @@ export class RecordApplier {
       // A cooldown by the rolling window clears the failures of all processes (law B6).
       if (reason === "rolling-window") host.clearFailures();
       cooldownStarter.start(host, ms, reason as OpenReason, lastPermit(), origin);
-    } else if (local?.mayHaveCooldown && !current?.isLocalOnly) {
+    } else if (local?.mayHaveCooldown && current?.origin !== "local-only") {
       if (local.cooldowns.endRequested(nowUs, this.#instantUs(serial, peerRecord))) endCooldown(local);
     }
   }

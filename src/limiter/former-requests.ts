@@ -9,8 +9,8 @@ import { type CountingBudgets, RequestBatch } from "./request-batch.ts";
 import type { RoleBudget } from "./role-budget.ts";
 
 /**
- * The requests that were granted before a reload and are not over. Each counts in every budget that may apply to it now:
- * as written now until it is written (law L1), and with a slot until it ends.
+ * The requests that were granted before a reload and are not over. Each counts in every budget that may apply to it now.
+ * Until it is written, it counts as if it were written at the present instant (law L1). It has a slot until it ends.
  */
 export class FormerRequests {
   readonly #batches = new Set<RequestBatch>();
@@ -85,8 +85,9 @@ export class FormerRequests {
   }
 
   /**
-   * Called for each new budget: its host may have left the service that granted requests in flight. If the budget has no
-   * partition, requests of each partition of the service may be of its host.
+   * Called for each new budget. Its host may have belonged to a service whose budget has granted requests that are still
+   * in flight; then the new budget counts them too. If it has no partition, it counts those of each partition of the
+   * service.
    */
   created(roleBudget: RoleBudget): TakenOver[] {
     const { name, role } = roleBudget;

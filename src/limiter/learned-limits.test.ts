@@ -789,6 +789,13 @@ test("while the store is away a process has its share of the learned limits too,
     assert.ok(budget.exceedsOwnShare({ units: 1, costs: undefined }), "8 is less than one unit for each process");
     budgets.share(1);
     assert.deepEqual(budget.policy.labels, ["8/SECOND"]);
-    assert.deepEqual(learned.lapse(), [{ what: "rate", old: "8/SECOND", new: "20/SECOND", source: "lapsed" }]);
+    assert.deepEqual(learned.lapseChanges(), [{ what: "rate", old: "8/SECOND", new: "20/SECOND", source: "lapsed" }]);
   }
+});
+
+test("a learned limit that replaces two windows of one length lapses in one event", () => {
+  const policy = limitPoliciesFrom(limitsOf({ rates: "10/SECOND + 8/SECOND" }), "test").route(host, role).roleBudget;
+  const learned = new LearnedLimits(policy);
+  learned.apply(rates("5/SECOND"), true, 0);
+  assert.deepEqual(learned.lapseChanges(), [{ what: "rate", old: "5/SECOND", new: "8/SECOND", source: "lapsed" }]);
 });

@@ -84,20 +84,19 @@ export class LearnedLimits {
     return nowUs - this.#announcedUs >= KEPT_US;
   }
 
-  /** The changes that dropping all learned limits makes. */
-  lapse(): readonly LearnedChange[] {
-    const full = this.#full;
-    const { rates, maxConcurrent } = this.#tightened();
-    const learned = rates.filter((rate, index) => rate !== full.rates[index]);
-    const changes: LearnedChange[] = learned.map(rate => {
-      const policy = tightest(full.rates, rate.windowUs);
-      return { what: "rate", old: rateText(rate), new: rateText(policy), source: "lapsed" };
+  /** The changes that are made when the caller drops all learned limits. */
+  lapseChanges(): readonly LearnedChange[] {
+    const { rates, maxConcurrent } = this.#full;
+    const changes = this.#rates.flatMap((rate): LearnedChange[] => {
+      const policy = tightest(rates, rate.windowUs);
+      if (policy !== undefined && policy.limit <= rate.limit) return [];
+      return [{ what: "rate", old: rateText(rate), new: rateText(policy), source: "lapsed" }];
     });
-    if (maxConcurrent < full.maxConcurrent) {
+    if (this.#maxConcurrent < maxConcurrent) {
       changes.push({
         what: "concurrency",
-        old: slotsText(maxConcurrent),
-        new: slotsText(full.maxConcurrent),
+        old: slotsText(this.#maxConcurrent),
+        new: slotsText(maxConcurrent),
         source: "lapsed",
       });
     }

@@ -133,7 +133,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
 
   #ofRole(role: Role): KnownBudgets {
     const roleBudgets = this.#byRole[role];
-    // Not `undefined`: every object has a member "toString".
+    // `role` may be any text here. Every object has a member "toString", so a check for undefined does not suffice.
     if (!(roleBudgets instanceof KnownBudgets)) throw new RangeError(unknownRoleMessage(role));
     return roleBudgets;
   }
@@ -176,7 +176,7 @@ export class RoleBudgets implements Iterable<RoleBudget> {
     if (learned === undefined || this.#isReloading || !roleBudget.isEvictable(this.#time.monotonicUs()))
       return roleBudget;
     roleBudget.unlearn(this.aimd);
-    this.#emitter.learned(roleBudget, learned.lapse());
+    this.#emitter.learned(roleBudget, learned.lapseChanges());
     // A listener of the event may have made a call that evicted the budget.
     return this.current(roleBudget) ?? roleBudget;
   }

@@ -135,10 +135,11 @@ export class BreakerPublisher {
     const received = host.cooldowns.received(nowUs);
     if (received !== undefined) this.#setCooldown(host, received, this.#missing(host, serialOf, received.receivedUs));
     const requested = host.cooldowns.requested(nowUs);
-    if (requested === undefined || requested === received || requested.isLocalOnly) return;
+    if (requested === undefined || requested === received || requested.origin === "local-only") return;
     const knownSerial = serialOf(this.#deps.known(recordNameOf(host)));
     // Written with its old serial, so that an order that was given since still ends it.
-    if (requested.isFromPeer) this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
+    if (requested.origin === "peer" || requested.origin === "counted")
+      this.#setCooldown(host, requested, record => serialOf(record) < knownSerial, knownSerial);
     else this.#setCooldown(host, { ...requested, receivedUs: unwrittenUs }, this.#missing(host, serialOf, unwrittenUs));
   }
 

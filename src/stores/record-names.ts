@@ -1,6 +1,9 @@
 /** Names of the records that processes share. Files and servers hold them, so they never change. */
 
-/** One record for each host and for each resolver: `host api.example.org`, `resolver landing_page`. */
+/**
+ * One record for each host, service or partition of them, and for each resolver: `host api.example.org`,
+ * `host service arxiv`, `resolver landing_page`.
+ */
 export type BreakerRecordName = `host ${string}` | `resolver ${string}`;
 
 export const HOST_RECORDS = "host ";
@@ -14,7 +17,7 @@ export function resolverRecordName(resolver: string): BreakerRecordName {
   return `${RESOLVER_RECORDS}${resolver}`;
 }
 
-/** The host of a record; undefined for a record of anything else. */
+/** The host or service of a record; undefined for a record of anything else. */
 export function hostOfRecord(name: string): string | undefined {
   return name.startsWith(HOST_RECORDS) ? name.slice(HOST_RECORDS.length) : undefined;
 }

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { hostAndPort } from "../core/text/host.ts";
 import { ConfigError, messageOf } from "../errors.ts";
 import type { MetricsRegistry } from "./sinks/prometheus-sink.ts";
 
@@ -42,14 +43,15 @@ export async function serveMetrics({ from, port, host = "127.0.0.1" }: ServeMetr
   try {
     await once(server, "listening");
   } catch (cause) {
-    const message = `metrics cannot be served on ${host}:${port}: ${cause instanceof Error ? cause.message : cause}`;
+    const message = `metrics cannot be served on ${hostAndPort(host, port)}: ${cause instanceof Error ? cause.message : cause}`;
     throw new ConfigError([{ where: "port", path: "", message }], { cause });
   }
   const { port: actualPort } = server.address() as AddressInfo;
-  warnOfErrors(server, `the metrics server on ${host}:${actualPort}`);
+  const address = hostAndPort(host, actualPort);
+  warnOfErrors(server, `the metrics server on ${address}`);
   return {
     port: actualPort,
-    url: `http://${host === "::1" ? "[::1]" : host}:${actualPort}/metrics`,
+    url: `http://${address}/metrics`,
     close: async () => {
       server.closeAllConnections();
       if (!server.listening) return;

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, before, describe, type TestContext, test } from "node:test";
+import { queryObjects } from "node:v8";
+import { RedisCallQueue } from "../../src/stores/redis/redis-call-queue.ts";
 import { RedisKeys } from "../../src/stores/redis/redis-keys.ts";
 import { slotOfKey } from "../../src/stores/redis/redis-slot.ts";
 import { RedisStore } from "../../src/stores/redis/redis-store.ts";
@@ -70,6 +72,23 @@ describe("a cluster of three servers", { skip: whyNoRedis() }, () => {
     for (const server of [target, owner]) server.cli("cluster", "setslot", slot, "node", targetId);
     const after = await kindOf(store, one("k", 2, 3_600_000));
     assert.deepEqual([before, during, after], ["granted", "granted", "wait"]);
+  });
+
+  test("a queue is kept for a bounded number of hosts, also after thousands of hosts were called once", async t => {
+    const store = await RedisStore.open(cluster.url, { prefix: "hosts", timeoutMs: PATIENT_MS });
+    t.after(() => store.close());
+    const queues = () => queryObjects(RedisCallQueue, { format: "count" }) as unknown as number;
+    const ofOtherStores = queues();
+    for (let first = 0; first < 2000; first += 50) {
+      const hosts = Array.from({ length: 50 }, (_, index) => `host-${first + index}.example`);
+      const replies = await store.exchange(
+        [],
+        hosts.map(host => one(`lane ${host} metadata`, 2)),
+      );
+      assert.ok(replies.every(({ kind }) => kind === "granted"));
+    }
+    const kept = queues() - ofOtherStores;
+    assert.ok(kept <= 1200, `${kept} queues`);
   });
 
   test("a program with a store in a cluster ends although it does not close the store", () => {

@@ -25,6 +25,7 @@ export function resolveTarget(text: string, known: KnownTargets, policies: reado
   const host =
     prefix === "host" || !isBareWord(name) || known.hasHost(name) ? hostTarget(name, role, known, policies) : undefined;
   if (host !== undefined) return host;
+  if (prefix === "host") throw unknownTarget(text, known);
   const resolver = sameName(known.resolvers, name);
   if (service !== undefined && resolver !== undefined)
     throw usageError(

@@ -110,6 +110,8 @@ test("an unknown target is an error with a suggestion, and nothing is written", 
     ["service:arxv:landing", "did you mean service:arxiv:landing?"],
     ["resolver:nothing-like-it", "expected a host, <host>:<role> (metadata, landing, artifact)"],
     ["unlisted.example.net", "expected a host"],
+    ["host:arxiv", "did you mean service:arxiv?"],
+    ["host:landing_page", "did you mean resolver:landing_page?"],
     // As a host, each of these would be an invalid one.
     ["99999999999", "expected a host"],
     ["x".repeat(64), "expected a host"],

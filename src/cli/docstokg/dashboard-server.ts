@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { hostAndPort } from "../../core/text/host.ts";
 import type { Dashboard } from "../../dashboard/dashboard.ts";
 import type { PerformedAction } from "../../dashboard/performed-action.ts";
 import { messageOf } from "../../errors.ts";
@@ -62,7 +63,7 @@ export class DashboardPort implements AsyncDisposable {
     try {
       await once(server, "listening");
     } catch (cause) {
-      const problem = `cannot listen on ${address}:${port}: ${messageOf(cause)}`;
+      const problem = `cannot listen on ${hostAndPort(address, port)}: ${messageOf(cause)}`;
       const code = codeOf(cause);
       if (!PORT_ERRORS.has(code)) throw usageError(flags.address ?? flags.port, problem, { cause });
       // The exit code is that of a system error: the same flags may work later.
@@ -73,7 +74,7 @@ export class DashboardPort implements AsyncDisposable {
 
   private constructor(server: Server, address: string) {
     const { port } = server.address() as AddressInfo;
-    const host = `${address.includes(":") ? `[${address}]` : address}:${port}`;
+    const host = hostAndPort(address, port);
     this.#server = server;
     this.#origin = `http://${host}`;
     warnOfErrors(server, `the dashboard server on ${host}`);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { canonicalHost, urlHost } from "./host.ts";
+import { canonicalHost, hostAndPort, urlHost } from "./host.ts";
 
 const spellings: readonly (readonly [given: string, canonical: string])[] = [
   ["example.org", "example.org"],
@@ -239,5 +239,13 @@ test("every spelling of an IPv4 address gets the canonical form of the URL parse
         else assert.equal(canonicalHost(text), parsed);
       },
     ),
+  );
+});
+
+test("an IPv6 address with a port has brackets, so that the port is not read as a part of it", () => {
+  const hosts = ["::1", "[::1]", "127.0.0.1", "a.example"];
+  assert.deepEqual(
+    hosts.map(host => hostAndPort(host, 80)),
+    ["[::1]:80", "[::1]:80", "127.0.0.1:80", "a.example:80"],
   );
 });

@@ -55,6 +55,11 @@ export function canonicalHost(text: string): string {
   return `${host}:${digits}`;
 }
 
+/** The address of a server, for messages and URLs: IPv6 in brackets, which it may have already. */
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
+}
+
 /** Whether only this machine can reach a canonical host without a port. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);

@@ -13,7 +13,7 @@ export interface PostgresSessionOptions {
 }
 
 export interface SessionListeners {
-  /** Called when the server or the network has closed the connection; maybe several times. */
+  /** Called when the connection has failed or ended, also after `end` and `drop`; maybe several times. */
   readonly onLost: () => void;
   readonly onNotification?: (() => void) | undefined;
 }

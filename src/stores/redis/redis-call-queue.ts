@@ -35,9 +35,14 @@ export class RedisCallQueue {
     return batch;
   }
 
+  /** Whether no call is in flight or waiting. */
+  get isIdle(): boolean {
+    return this.#inFlight + this.#waiting.length === 0;
+  }
+
   /** Resolves when no call is in flight or waiting. */
   async idle(): Promise<void> {
-    if (this.#inFlight + this.#waiting.length === 0) return;
+    if (this.isIdle) return;
     this.#idle ??= Promise.withResolvers<void>();
     await this.#idle.promise;
   }

@@ -1,3 +1,4 @@
+import { hostAndPort } from "../../core/text/host.ts";
 import { replyWithin } from "../reply-within.ts";
 import { connectNode, orDestroy, type RedisNode, type RedisNodeOptions } from "./redis-node.ts";
 import type { RedisHost } from "./redis-url.ts";
@@ -21,7 +22,7 @@ export async function connectData(address: RedisHost, options: RedisNodeOptions)
 }
 
 async function historyOf(node: RedisNode, options: RedisNodeOptions): Promise<string> {
-  const address = `${node.address.host}:${node.address.port}`;
+  const address = hostAndPort(node.address.host, node.address.port);
   const timeoutError = () => new Error(`${address} did not answer in time`);
   try {
     const text = String(await replyWithin(options, node.send(["INFO", "replication"]), timeoutError));

@@ -1,7 +1,10 @@
 /** The format of budgets. Each format has its own keys, so that no process reads a format that it does not know. */
 const FORMAT = "v3";
 
-/** The beginning of every key, unless the URL has the parameter `prefix`. */
+/**
+ * The beginning of the keys, unless the URL has the parameter `prefix`. Only `breaker:cooldown:<host>`, which other tools
+ * may read, does not have this default.
+ */
 export const DEFAULT_PREFIX = "docstokg";
 
 /** The host or the service in the key of a budget: `lane api.example.org metadata`, `total service arxiv`. */

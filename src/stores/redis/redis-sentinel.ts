@@ -1,4 +1,5 @@
 import { backoffMs } from "../../core/breaker/backoff.ts";
+import { hostAndPort } from "../../core/text/host.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import type { Timer } from "../../time/time.ts";
 import { replyWithin } from "../reply-within.ts";
@@ -53,12 +54,12 @@ export async function connectPrimary(address: RedisAddress, options: RedisDriver
 
 /** During a failover the sentinels may still name a server that has become a replica. */
 async function requirePrimary(node: RedisNode, watch: PrimaryWatch, options: RedisDriverOptions): Promise<void> {
-  const { host, port } = node.address;
+  const address = hostAndPort(node.address.host, node.address.port);
   const reply = await replyWithin(options, node.send(["ROLE"]), () => noAnswerError(node.address));
   const role = Array.isArray(reply) ? reply[0] : undefined;
-  if (role !== "master") throw new Error(`${host}:${port}, named by the sentinels, is not the primary now`);
+  if (role !== "master") throw new Error(`${address}, named by the sentinels, is not the primary now`);
   // The sentinels may have promoted another server meanwhile. The old one still answers for a moment.
-  if (watch.primary !== node.address) throw new Error(`${host}:${port} is not the primary any more`);
+  if (watch.primary !== node.address) throw new Error(`${address} is not the primary any more`);
 }
 
 /** Knows the primary, and keeps a connection to one sentinel that announces the next one. */
@@ -187,7 +188,7 @@ class PrimaryWatch {
 }
 
 function noAnswerError({ host, port }: RedisHost): Error {
-  return new Error(`${host}:${port} did not answer in time`);
+  return new Error(`${hostAndPort(host, port)} did not answer in time`);
 }
 
 function primaryOf(reply: unknown): RedisHost | undefined {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { EvictingMap } from "../../core/evicting-map.ts";
 import { messageOf, StoreError } from "../../errors.ts";
 import { systemTime } from "../../time/system-time.ts";
 import type { Time } from "../../time/time.ts";
@@ -34,7 +35,7 @@ import {
 } from "./script-call.ts";
 
 export interface RedisStoreOptions {
-  /** The beginning of every key. Processes with the same prefix share their budgets. @default from the URL, or "docstokg" */
+  /** The beginning of the keys. Processes with the same prefix share their budgets. @default from the URL, or "docstokg" */
   readonly prefix?: string;
   /** How long a silent process keeps its leased units, in milliseconds. @default LEASE_MS */
   readonly leaseMs?: number;
@@ -55,6 +56,8 @@ export interface RedisStoreOptions {
 const BUDGET_SCRIPT = { text: SCRIPT, sha: SCRIPT_SHA };
 /** A process renews its entry in the list of processes at most this often. */
 const PRESENCE_US = 1_000_000;
+/** An idle queue could be dropped at once. Keeping this many keeps what they know of the server's clock. */
+const KEPT_QUEUES = 1024;
 
 /**
  * Budgets and records on a Redis server. One script decides by the server's clock, so the clocks of the processes may
@@ -77,7 +80,8 @@ export class RedisStore implements Store {
   readonly #ledger: RedisLedger;
   readonly #refusals: RedisRefusalCache;
   readonly #histories = new RedisHistories();
-  readonly #queues = new Map<string, RedisCallQueue>();
+  /** By slot. In a cluster, each host may have its own. */
+  readonly #queues = new EvictingMap<RedisCallQueue>(queue => queue.isIdle, KEPT_QUEUES);
   #processes = 1;
   /** Of the last exchange. */
   #dead: readonly string[] = [];
@@ -250,7 +254,7 @@ export class RedisStore implements Store {
       run: batch => this.#run(batch, slot, queue),
       isUncertain: () => this.#ledger.isUncertain,
     });
-    this.#queues.set(slot, queue);
+    this.#queues.add(slot, queue);
     return queue;
   }
 

@@ -1,4 +1,5 @@
 /** The address of a Redis store: one server, a set of sentinels, or the nodes of a cluster. */
+import { hostAndPort } from "../../core/text/host.ts";
 import { hasAtAfterHost, MUST_BE_ENCODED } from "../../core/text/passwords.ts";
 import { StoreError } from "../../errors.ts";
 
@@ -83,7 +84,7 @@ export function parseRedisUrl(url: string): RedisAddress {
 
 /** The address without user name, password and parameters, for messages: `10.0.0.1:6379/2`. */
 export function addressText({ kind, hosts, primaryName, database }: RedisAddress): string {
-  const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join(",");
+  const names = hosts.map(({ host, port }) => hostAndPort(host, port)).join(",");
   const path = (kind === "sentinel" ? `/${primaryName}` : "") + (database > 0 ? `/${database}` : "");
   return names + path;
 }

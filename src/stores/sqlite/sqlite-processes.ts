@@ -16,17 +16,18 @@ const RECORD_EVERY_US = 1_000_000;
 
 /** The table of the processes that use the store, so that each knows how many share it. */
 export class SqliteProcesses {
+  readonly #own: StatementSync;
   readonly #upsert: StatementSync;
   readonly #deleteExpired: StatementSync;
   readonly #count: StatementSync;
   readonly #delete: StatementSync;
   readonly #name: string;
   readonly #leaseUs: number;
-  #recordedUs = Number.NEGATIVE_INFINITY;
 
   constructor(db: DatabaseSync, name: string, leaseUs: number) {
     this.#name = name;
     this.#leaseUs = leaseUs;
+    this.#own = db.prepare("SELECT seen_us FROM processes WHERE name = ? AND boot = ?");
     this.#upsert = db.prepare(
       "INSERT OR REPLACE INTO processes (name, pid, boot, seen_us, seen_ms) VALUES (?, ?, ?, ?, ?)",
     );
@@ -38,10 +39,11 @@ export class SqliteProcesses {
 
   /** Records this process, and returns how many were seen within a lease. To be called within a transaction. */
   record({ boot, machineUs, wallMs }: MachineInstant): number {
-    if (machineUs - this.#recordedUs >= Math.min(RECORD_EVERY_US, this.#leaseUs / 4)) {
+    // Read and not remembered: the transaction that made the last record may have been rolled back, as on a full disk.
+    const recordedUs = Number(this.#own.get(this.#name, boot)?.["seen_us"] ?? Number.NEGATIVE_INFINITY);
+    if (machineUs - recordedUs >= Math.min(RECORD_EVERY_US, this.#leaseUs / 4)) {
       this.#upsert.run(this.#name, process.pid, boot, machineUs, wallMs);
       this.#deleteExpired.run(boot, machineUs - this.#leaseUs, machineUs);
-      this.#recordedUs = machineUs;
     }
     return Number(this.#count.get()?.["seen"] ?? 1);
   }

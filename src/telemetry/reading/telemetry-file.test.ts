@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -133,6 +133,12 @@ async function assertAllRead(path: string): Promise<void> {
   assert.deepEqual([file.skipped.unreadable, file.skipped.unknown.size], [0, 0]);
   file.close();
 }
+
+test("a file that the system does not let this process look at is not reported as missing", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  symlinkSync(file, file);
+  await assert.rejects(openTelemetryFile(file), { code: "ELOOP" });
+});
 
 test("a JSONL file of version 0.1 is read completely", async () => {
   const path = join(temporaryFolder("telemetry"), "telemetry.jsonl");

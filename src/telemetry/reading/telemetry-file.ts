@@ -1,6 +1,8 @@
+import type { Stats } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
+import { codeOf } from "../../http/error-code.ts";
 import type { TelemetryEvent } from "../events.ts";
 import { CombinedTelemetry } from "./combined-telemetry.ts";
 import { jsonlFiles } from "./jsonl-events.ts";
@@ -45,7 +47,7 @@ export interface TelemetryFile {
  * Rejects with a ConfigError when there is no file, or when it is another program's database.
  */
 export async function openTelemetryFile(path: string): Promise<TelemetryFile> {
-  const stats = await stat(path).catch(() => undefined);
+  const stats = await statIfExists(path);
   if (stats?.isDirectory()) {
     const [jsonl, sqlite] = [join(path, RUN_FILES.jsonl), join(path, RUN_FILES.sqlite)];
     const [hasJsonl, hasSqlite] = await Promise.all([exists(jsonl), exists(sqlite)]);
@@ -60,8 +62,16 @@ export async function openTelemetryFile(path: string): Promise<TelemetryFile> {
 
 /** A file that has just been rotated does not exist until the next event is written; its rotated files do. */
 async function exists(path: string): Promise<boolean> {
-  const stats = await stat(path).catch(() => undefined);
-  return stats !== undefined || (await jsonlFiles(path).catch(() => [])).length > 0;
+  return (await statIfExists(path)) !== undefined || (await jsonlFiles(path).catch(() => [])).length > 0;
+}
+
+async function statIfExists(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return undefined;
+    throw error;
+  }
 }
 
 async function isDatabase(path: string): Promise<boolean> {

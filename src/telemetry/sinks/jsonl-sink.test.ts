@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -248,6 +258,23 @@ test("a line that was cut by a kill is ended by the next write, counted as unrea
     ["a.example", "b.example"],
   );
   assert.equal(skipped.unreadable, 1);
+});
+
+test("a line that another process leaves cut in the file while the sink writes it costs no event of the sink", async () => {
+  const file = join(temporaryFolder("telemetry"), "telemetry.jsonl");
+  const sink = await jsonlSink(file);
+  for (const [at, host] of ["a.example", "b.example", "c.example"].entries()) {
+    sink.take(call(at, host));
+    await sink.flush?.();
+    appendFileSync(file, '{"ts":17000,"event_type":"http_req');
+  }
+  await sink.close?.();
+  const { events, skipped } = await readJsonl(file);
+  assert.deepEqual(
+    events.map(event => event.event_type === "http_request" && event.host),
+    ["a.example", "b.example", "c.example"],
+  );
+  assert.equal(skipped.unreadable, 3);
 });
 
 test("a killed process leaves complete lines, except for the last", async () => {

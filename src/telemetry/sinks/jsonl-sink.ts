@@ -77,9 +77,12 @@ class JsonlWriter implements BatchWriter<number> {
     // Opened for reading too, to find a torn last line. Only for the owner: host names show what a user works on.
     const file = await open(this.#path, "a+", 0o600);
     this.#file = file;
-    const { size: bigSize, ino } = await file.stat({ bigint: true });
-    const size = Number(bigSize);
+    const { size, ino } = await file.stat({ bigint: true });
     this.#inode = ino;
+    await this.#findEnd(file, Number(size));
+  }
+
+  async #findEnd(file: FileHandle, size: number): Promise<void> {
     const last = Buffer.alloc(1);
     if (size > 0) await file.read(last, 0, 1, size - 1);
     this.#bytes = size;
@@ -118,9 +121,10 @@ class JsonlWriter implements BatchWriter<number> {
       await this.#warnIfDeleted(this.#file);
       await this.close();
     }
-    // Other processes may have written to it.
-    else if (found !== undefined) this.#bytes = Number(found.size);
     if (this.#file === undefined) await this.open();
+    // Other processes may have written to it, and one may have been killed within a line.
+    else if (found !== undefined && Number(found.size) !== this.#bytes)
+      await this.#findEnd(this.#file, Number(found.size));
     if (this.#bytes > 0 && this.#bytes + addedBytes > this.#maxBytes) await this.#rotate();
   }
 
