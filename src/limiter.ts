@@ -1,4 +1,6 @@
 /** `docstokg/limiter`: the rate limiter without HTTP and breakers. */
+
+export type { StoreEvent } from "./core/store-event.ts";
 export {
   BusyError,
   ConfigError,
@@ -41,6 +43,6 @@ export type {
   ServiceLimits,
   TierLimits,
 } from "./policy/ratelimit-options.ts";
-export type { Role } from "./policy/roles.ts";
+export type { LimitPart, Role } from "./policy/roles.ts";
 export type { StoreName } from "./stores/open-store.ts";
 export type { Time, Timer } from "./time/time.ts";

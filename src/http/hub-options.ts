@@ -67,8 +67,13 @@ export interface NetworkOptions {
   readonly proxy?: "env" | undefined;
   /** Resolves host names. @default `dns.lookup` */
   readonly lookup?: LookupFunction | undefined;
-  /** `ca`: trusted certificates in PEM, instead of Node's own. @default Node's own */
-  readonly tls?: { readonly ca?: string | Buffer } | undefined;
+  /** TLS connections to hosts. @default as Node */
+  readonly tls?:
+    | {
+        /** Trusted certificates in PEM, instead of Node's own. @default Node's own */
+        readonly ca?: string | Buffer;
+      }
+    | undefined;
   /**
    * From sending a request to the end of the response headers, in ms; 0 for no limit. Each interim response (1xx) starts it
    * again. @default 60_000

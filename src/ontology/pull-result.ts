@@ -46,6 +46,7 @@ export type PullResult =
   | {
       /** The id in `sources.yaml` or in the lockfile; for an imported file, an id made from its IRI. */
       readonly id: string;
+      /** Nothing was stored. */
       readonly outcome: "failed";
       /** Why, in one line. */
       readonly message: string;
