@@ -12,7 +12,7 @@ export interface PullOptions {
   readonly isAll?: boolean | undefined;
   /**
    * Stores a file whose bytes have changed under the same version, and a release that has lost more than a tenth of its
-   * terms. Without it, both fail.
+   * terms. Without it, both fail. It has no effect with `isFrozen`.
    * @default false
    */
   readonly isAccepted?: boolean | undefined;
