@@ -1,4 +1,4 @@
-import { nearest } from "../core/text/nearest.ts";
+import { optionHint } from "../core/text/nearest.ts";
 import { LOOPBACK_NAMES } from "./request-guard.ts";
 
 const OPTIONS = ["basePath", "token", "hosts", "isReadOnly", "onAction", "time"] as const;
@@ -19,9 +19,7 @@ export function checkDashboardOptions(options: object): void {
 
 function problemOf(name: string, value: unknown): string | undefined {
   if (OPTIONS.every(known => known !== name)) {
-    const meant = nearest(name, OPTIONS);
-    const hint = meant === undefined ? `the options are ${OPTIONS.join(", ")}` : `did you mean ${meant}?`;
-    return `unknown option ${name} of createDashboard: ${hint}`;
+    return `unknown option ${name} of createDashboard: ${optionHint(name, OPTIONS)}`;
   }
   if (value === undefined) return undefined;
   switch (name) {

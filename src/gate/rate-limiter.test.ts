@@ -214,3 +214,16 @@ async function outcomeOf(acquired: Promise<unknown>): Promise<string> {
     return (error as Error).name;
   }
 }
+
+test("an unknown option or an invalid value is an error, so that a misspelled store is noticed", () => {
+  const invalid = (options: object) => () => new RateLimiter({}, options);
+  assert.throws(
+    invalid({ stroe: "multiprocess" }),
+    /^ConfigError: RateLimiter: stroe: unknown option: did you mean store\?/,
+  );
+  assert.throws(
+    invalid({ whenStoreAway: "wiat" }),
+    /whenStoreAway: expected "share", "wait" or "refuse", found "wiat"/,
+  );
+  assert.throws(invalid({ fleetSize: 0 }), /fleetSize: expected a whole number of at least 1, found 0/);
+});

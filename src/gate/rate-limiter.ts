@@ -3,6 +3,7 @@ import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Refusal } from "../limiter/refusal.ts";
 import type { Listener } from "../listeners.ts";
+import { storeAwayProblems, throwIfAny, unknownOptions } from "../policy/class-options.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
@@ -38,6 +39,14 @@ export interface RateLimiterOptions {
    */
   readonly fleetSize?: number | undefined;
 }
+
+const OPTIONS = Object.keys({
+  time: 0,
+  listener: 0,
+  store: 0,
+  whenStoreAway: 0,
+  fleetSize: 0,
+} satisfies Record<keyof RateLimiterOptions, 0>);
 
 /** Permission to send one request. */
 export interface RateGrant extends Disposable {
@@ -107,9 +116,10 @@ export class RateLimiter {
   /**
    * @param limits the shape of `ratelimits.yaml`, without `backend`; hosts that it does not name get the built-in
    * defaults
-   * @throws ConfigError that lists every problem of `limits`, or for an invalid name of a store
+   * @throws ConfigError that lists every problem of `limits`, or of `options`
    */
   constructor(limits: RatelimitsOptions = {}, options: RateLimiterOptions = {}) {
+    throwIfAny([...unknownOptions(options, OPTIONS, "RateLimiter"), ...storeAwayProblems(options, "RateLimiter")]);
     const { time = systemTime, listener, store = "memory", whenStoreAway: mode = "share", fleetSize } = options;
     this.#gate = new Gate(withoutBackend(limits), time, {
       listener,
