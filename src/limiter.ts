@@ -14,6 +14,7 @@ export {
 export type { AcquireRequest, ImmediateRequest } from "./gate/acquire-request.ts";
 export {
   type AnsweredRequest,
+  type CooldownRequest,
   type LimiterSnapshot,
   type RateGrant,
   RateLimiter,

@@ -152,14 +152,14 @@ test("cooldownFor stops a host and role for its time, and refuses other times th
   const time = new FakeTime();
   const limiter = new RateLimiter({ defaults: { metadata: { rates: "10/s" } } }, { time });
   const host = "api.example.org";
-  limiter.cooldownFor({ host }, 5000);
+  limiter.cooldownFor({ host, ms: 5000 });
   assert.equal(limiter.check({ host })?.retryAfterMs, 5000);
   assert.equal(limiter.check({ host })?.constraint.kind, "cooldown");
   assert.equal(limiter.check({ host, role: "landing" }), undefined);
   await time.advance(5000);
   assert.ok(limiter.tryAcquire({ host }));
   for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
-    assert.throws(() => limiter.cooldownFor({ host }, ms), /^RangeError: cooldownFor: ms must be a finite number/);
+    assert.throws(() => limiter.cooldownFor({ host, ms }), /^RangeError: cooldownFor: ms must be a finite number/);
 });
 
 test("a request of run that gives its grant back uses no unit, and one that was written does", async () => {

@@ -92,6 +92,12 @@ export interface SendingGrant extends RateGrant {
 /** Which budget a server's answer belongs to: the same `host`, `role` and `path` as in the request. */
 export type AnsweredRequest = Pick<AcquireRequest, "host" | "role" | "path">;
 
+/** A cooldown of one budget. */
+export interface CooldownRequest extends AnsweredRequest {
+  /** How long nothing is sent, in milliseconds: a finite number above 0. */
+  readonly ms: number;
+}
+
 /** The state of a `RateLimiter` at one instant. */
 export interface LimiterSnapshot {
   /** Grants that hold concurrency slots: granted and not released. */
@@ -196,11 +202,11 @@ export class RateLimiter {
   }
 
   /**
-   * Sends nothing of this host and role for `ms` milliseconds from now, for example because the server sent
-   * Retry-After. Waiting requests stay queued if they may wait that long. Of two cooldowns the later end counts.
+   * Sends nothing of this host and role for a while, for example because the server sent Retry-After. Waiting requests
+   * stay queued if they may wait that long. Of two cooldowns the later end counts.
    * @throws RangeError if `ms` is not a finite number above 0
    */
-  cooldownFor({ host, role = "metadata", path }: AnsweredRequest, ms: number): void {
+  cooldownFor({ host, role = "metadata", path, ms }: CooldownRequest): void {
     if (!(ms > 0 && ms < Number.POSITIVE_INFINITY))
       throw new RangeError(`cooldownFor: ms must be a finite number greater than 0, got ${ms}`);
     this.#gate.hold(host, role, ms, path);
