@@ -8,9 +8,9 @@ export interface WorkFilter {
   readonly toYear?: number | undefined;
   /** Excludes works that a service reports as closed. @default false */
   readonly isOpenOnly?: boolean | undefined;
-  /** Licences without their version: `cc-by` matches `cc-by-4.0` and the URL of that licence, but not `cc-by-nc`. */
+  /** Licences without their version: `cc-by` matches `cc-by-4.0` and the URL of that licence, but not `cc-by-nc`. @default any */
   readonly licences?: readonly string[] | undefined;
-  /** Types of CSL: `article-journal`, `chapter`. */
+  /** Types of CSL: `article-journal`, `chapter`. @default any */
   readonly types?: readonly string[] | undefined;
 }
 

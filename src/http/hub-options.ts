@@ -136,6 +136,8 @@ export interface HubOptions {
   readonly time?: Time | undefined;
   /** Random numbers in [0, 1) for jitter and backoff, for tests. @default Math.random */
   readonly random?: (() => number) | undefined;
-  /** Sends the requests instead of the hub's own agent, for example through a proxy. `close` does not close it. */
+  /**
+   * Sends the requests, for example through a proxy. `close` does not close it. @default the hub's own agent
+   */
   readonly dispatcher?: Dispatcher | undefined;
 }
