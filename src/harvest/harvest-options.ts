@@ -108,7 +108,7 @@ const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
 const FILTER_KEYS = Object.keys({
   fromYear: 0,
   toYear: 0,
-  isOpenOnly: 0,
+  openOnly: 0,
   licences: 0,
   types: 0,
 } satisfies Record<keyof WorkFilter, 0>);

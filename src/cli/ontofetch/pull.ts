@@ -60,9 +60,9 @@ export const pull: CommandModule = {
       });
       try {
         const results = await ontofetch.pull(sources, {
-          isFrozen: flags["frozen"] === true,
-          isAccepted: flags["accept"] === true,
-          isAll: ids.length === 0,
+          frozen: flags["frozen"] === true,
+          accept: flags["accept"] === true,
+          all: ids.length === 0,
           onResult: result => {
             progress.done(result.id);
             if (!flags["json"]) (result.outcome === "failed" ? io.stderr : io.stdout).write(`${resultLine(result)}\n`);
