@@ -8,6 +8,7 @@ export type { BreakerPermit } from "./breaker/permit.ts";
 export type { CallResult } from "./core/breaker/call-result.ts";
 export type { Outcome, ResponseFacts } from "./core/breaker/classify.ts";
 export { type DateReference, parseRetryAfterMs } from "./core/breaker/retry-after.ts";
+export type { StoreEvent } from "./core/store-event.ts";
 export {
   BreakerOpenError,
   ConfigError,

@@ -1,4 +1,6 @@
 /** `docstokg/limiter`: the rate limiter without HTTP and breakers. */
+
+export type { StoreEvent } from "./core/store-event.ts";
 export {
   BusyError,
   ConfigError,
@@ -12,6 +14,7 @@ export {
 export type { AcquireRequest, ImmediateRequest } from "./gate/acquire-request.ts";
 export {
   type AnsweredRequest,
+  type CooldownRequest,
   type LimiterSnapshot,
   type RateGrant,
   RateLimiter,
@@ -41,6 +44,6 @@ export type {
   ServiceLimits,
   TierLimits,
 } from "./policy/ratelimit-options.ts";
-export type { Role } from "./policy/roles.ts";
+export type { LimitPart, Role } from "./policy/roles.ts";
 export type { StoreName } from "./stores/open-store.ts";
 export type { Time, Timer } from "./time/time.ts";

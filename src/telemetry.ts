@@ -19,7 +19,7 @@ export { type ListedRun, openTelemetryFile, type TelemetryFile } from "./telemet
 export type { SkippedCounts } from "./telemetry/report/report-page.ts";
 export { type RunReport, reportOn } from "./telemetry/report/run-report.ts";
 export { openRunTelemetry, type RunTelemetry, type RunTelemetryOptions } from "./telemetry/run-telemetry.ts";
-export type { GaugeSource, Sink, SinkOwner } from "./telemetry/sink.ts";
+export type { GaugeSource, Gauges, Sink, SinkOwner } from "./telemetry/sink.ts";
 export { channelSink } from "./telemetry/sinks/channel-sink.ts";
 export { type JsonlSinkOptions, jsonlSink } from "./telemetry/sinks/jsonl-sink.ts";
 export { type OtelSinkOptions, otelSink } from "./telemetry/sinks/otel-sink.ts";

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 import { test } from "node:test";
 import { sentencesOf } from "./sentences.ts";
+import { CHROMIUM, TOOLS } from "./tools.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const documents = globSync(["*.md", "docs/**/*.md", "examples/*.md"], { cwd: root }).sort();
@@ -100,4 +101,14 @@ test("the README names the number of services that the reference lists", () => {
     readme?.includes(`[Limits of ${count} hosts and services]`),
     `README.md: the package has limits of ${count}`,
   );
+});
+
+test("the workflow installs the tools without which tests are skipped, and CONTRIBUTING names them", () => {
+  const workflow = readFileSync(join(root, ".github/workflows/ci.yml"), "utf8");
+  const contributing = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  for (const tool of TOOLS) {
+    // The image of the workflow has a browser.
+    if (tool !== CHROMIUM) assert.match(workflow, new RegExp(`apt-get install .*\\b${tool.debian}\\b`), tool.name);
+    assert.ok(contributing.includes(`\`${tool.debian}\``), tool.name);
+  }
 });

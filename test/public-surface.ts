@@ -14,7 +14,10 @@ interface Declaration {
 }
 
 interface Member {
+  /** `tls.ca` for a member of a member. */
   readonly name: string;
+  /** Number of the member of a union that it belongs to; 0 in an interface or a class. */
+  readonly unionMember: number;
   readonly doc: string;
 }
 
@@ -40,6 +43,8 @@ export interface PublicSurface {
 const COMMON_MEMBERS = new Set(["#private", "[Symbol.dispose]", "[Symbol.asyncDispose]"]);
 /** Set by every error class; the base class documents them. */
 const ERROR_MEMBERS = new Set(["name", "code", "retryable"]);
+/** They tell the members of a union apart. The comment before each member of the union documents their value. */
+const DISCRIMINANTS = new Set(["event_type", "kind", "effect"]);
 
 export function publicSurface(root: string): PublicSurface {
   const files = new Map<string, DeclarationFile>();
@@ -176,31 +181,39 @@ function statementsOf(text: string): readonly { readonly doc: string; readonly s
   return statements;
 }
 
-/** The compiler ends a statement with `;` or with a closing brace in the first column. */
+/** The compiler ends an interface or a class with a closing brace, every other statement with `;`. */
 function isComplete(statement: string): boolean {
   const bare = withoutComments(statement);
   const count = (pattern: RegExp) => bare.match(pattern)?.length ?? 0;
-  return count(/[{([]/g) === count(/[})\]]/g) && /(?:;|^\}|\})$/.test(bare.trimEnd());
+  // The members of a union are in braces too.
+  const end = /^(?:export )?type /.test(statement) ? /;$/ : /[;}]$/;
+  return count(/[{([]/g) === count(/[})\]]/g) && end.test(bare.trimEnd());
 }
 
-/** Of an interface or a class: the compiler indents members by four spaces. */
+/**
+ * Of an interface, a class or a type, at every depth: the compiler indents each level by four spaces. The details that a
+ * constructor takes are those of the class.
+ */
 function membersOf(statement: string): readonly Member[] {
-  if (!/^(?:export )?(?:declare )?(?:abstract )?(?:interface|class) /.test(statement)) return [];
+  if (!/^(?:export )?(?:declare )?(?:abstract )?(?:interface|class|type) /.test(statement)) return [];
   const members: Member[] = [];
   let doc = "";
   let isInComment = false;
+  let path: readonly string[] = [];
+  let unionMember = /^(?:export )?type .*\{(?:\n|$)/.test(statement) ? 1 : 0;
   for (const line of statement.split("\n").slice(1)) {
-    if (line.startsWith("    /**")) doc = "";
-    if (line.startsWith("    /**") || isInComment) {
+    if (/^ {4,}\/\*\*/.test(line)) doc = "";
+    if (/^ {4,}\/\*\*/.test(line) || isInComment) {
       doc += line;
       isInComment = !line.includes("*/");
       continue;
     }
-    const name = /^ {4}(?:readonly |static |get |set |abstract |override |declare )*([\w#$]+|\[[^\]]+\])/.exec(
-      line,
-    )?.[1];
+    if (/^(?! {4}).*\{$/.test(line)) unionMember += 1;
+    const [, indent = "", name] =
+      /^((?: {4})+)(?:readonly |static |get |set |abstract |override |declare )*([\w#$]+|\[[^\]]+\])/.exec(line) ?? [];
     if (name === undefined) continue;
-    members.push({ name, doc });
+    path = [...path.slice(0, indent.length / 4 - 1), name];
+    if (!path.slice(0, -1).includes("constructor")) members.push({ name: path.join("."), unionMember, doc });
     doc = "";
   }
   return members;
@@ -211,10 +224,14 @@ function undocumentedIn(name: string, declarations: readonly Declaration[]): rea
   if (declarations.every(({ doc }) => doc === "")) problems.push(name);
   const isError = /Error$|Exceeded$/.test(name);
   const members = declarations.flatMap(declaration => declaration.members);
-  const documented = new Set(members.filter(({ doc }) => doc !== "").map(member => member.name));
-  for (const { name: member } of members) {
-    const isKnown = COMMON_MEMBERS.has(member) || (isError && ERROR_MEMBERS.has(member)) || member === "constructor";
-    if (!documented.has(member) && !isKnown) problems.push(`${name}.${member}`);
+  // One comment is enough for all overloads of a method, but not for the members of a union.
+  const keyOf = (member: Member) => `${member.unionMember} ${member.name}`;
+  const documented = new Set(members.filter(({ doc }) => doc !== "").map(keyOf));
+  for (const member of members) {
+    const isKnown =
+      COMMON_MEMBERS.has(member.name) || (isError && ERROR_MEMBERS.has(member.name)) || member.name === "constructor";
+    const isDiscriminant = member.unionMember > 0 && DISCRIMINANTS.has(member.name);
+    if (!documented.has(keyOf(member)) && !isKnown && !isDiscriminant) problems.push(`${name}.${member.name}`);
   }
   return [...new Set(problems)];
 }

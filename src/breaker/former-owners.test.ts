@@ -61,7 +61,7 @@ async function world(layout: string) {
 /** Each denies some calls for 60 s. */
 const HELD: Readonly<Record<string, (of: Awaited<ReturnType<typeof world>>, call: Call) => unknown>> = {
   circuit: ({ answers }, call) => answers(503, 5, call),
-  "Retry-After": ({ registry }, call) => registry.onFailure({ ...call, status: 429, retryAfterS: 60 }),
+  "Retry-After": ({ registry }, call) => registry.onFailure({ ...call, status: 429, retryAfterMs: 60_000 }),
   "order for the host": ({ registry }, call) => registry.open(call.host, 60),
   "order for its role": ({ breakers }, call) =>
     breakers.giveOrder(

@@ -154,7 +154,7 @@ test("a cooldown that begins while calls wait for their place refuses those whos
 
 test("the ramp-up after a cooldown of calls without a partition is for those calls alone", async () => {
   const { time, registry } = setUp({ ...plain, defaults: { per: "partition", half_open: { jitter_ms: 0 } } });
-  registry.onFailure({ host, status: 429, retryAfterS: 10 });
+  registry.onFailure({ host, status: 429, retryAfterMs: 10_000 });
   const calls = ["a", "a", "b"].map(partition => registry.tryAllow({ host, partition }));
   for (const call of calls) {
     assert.ok(call.isAllowed, "no partition was in cooldown");

@@ -10,6 +10,7 @@ export type StoreEvent =
        * `wait` queues them, `refuse` fails them.
        */
       readonly mode: "share" | "wait" | "refuse";
+      /** The error of the store. */
       readonly message: string;
     }
   /** The shared store answers again. Once for each outage. */

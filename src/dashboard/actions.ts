@@ -235,7 +235,7 @@ export class HubActions implements DashboardActions {
     if (name === "open") breakers.open(text, { seconds, reason, replace: true });
     else if (name === "close") breakers.close(text);
     else if (name === "half-open") breakers.halfOpen(text);
-    else if (name === "hold") limits.hold(text, seconds, { reason });
+    else if (name === "hold") limits.hold(text, { seconds, reason });
     else if (name === "release") limits.release(text);
     else if (name === "reset-limit") limits.reset(text, { reason, by });
     else this.#setLimit(action, text);

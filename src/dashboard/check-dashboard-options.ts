@@ -1,11 +1,11 @@
-import { nearest } from "../core/text/nearest.ts";
+import { optionHint } from "../core/text/nearest.ts";
 import { LOOPBACK_NAMES } from "./request-guard.ts";
 
-const OPTIONS = ["basePath", "token", "hosts", "isReadOnly", "onAction", "time"] as const;
+const OPTIONS = ["basePath", "token", "hosts", "readOnly", "onAction", "time"] as const;
 const TOKEN_CHARS_MIN = 16;
 
 /**
- * Throws a RangeError for an unknown option and for an invalid value. A misspelled `isReadOnly` must not be ignored: the
+ * Throws a RangeError for an unknown option and for an invalid value. A misspelled `readOnly` must not be ignored: the
  * page could change the limits.
  */
 export function checkDashboardOptions(options: object): void {
@@ -19,9 +19,7 @@ export function checkDashboardOptions(options: object): void {
 
 function problemOf(name: string, value: unknown): string | undefined {
   if (OPTIONS.every(known => known !== name)) {
-    const meant = nearest(name, OPTIONS);
-    const hint = meant === undefined ? `the options are ${OPTIONS.join(", ")}` : `did you mean ${meant}?`;
-    return `unknown option ${name} of createDashboard: ${hint}`;
+    return `unknown option ${name} of createDashboard: ${optionHint(name, OPTIONS)}`;
   }
   if (value === undefined) return undefined;
   switch (name) {
@@ -31,8 +29,8 @@ function problemOf(name: string, value: unknown): string | undefined {
     case "basePath":
       if (value === "" || (typeof value === "string" && /^(?:\/[\w.~-]+)+$/.test(value))) return undefined;
       return `basePath must be a path such as "/ops", not ${shown(value)}`;
-    case "isReadOnly":
-      return typeof value === "boolean" ? undefined : `isReadOnly must be true or false, not ${shown(value)}`;
+    case "readOnly":
+      return typeof value === "boolean" ? undefined : `readOnly must be true or false, not ${shown(value)}`;
     case "onAction":
       return typeof value === "function" ? undefined : `onAction must be a function, not ${shown(value)}`;
     case "hosts":

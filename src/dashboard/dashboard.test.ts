@@ -317,11 +317,11 @@ test("an action whose body is truncated or too large changes nothing", async t =
   assert.equal((await hub.fetch(server.origin, { cache: "no-store" })).status, 200);
 });
 
-test("unknown options and invalid values are refused: a misspelled isReadOnly would permit every change", async t => {
+test("unknown options and invalid values are refused: a misspelled readOnly would permit every change", async t => {
   const hub = await hubFor(t);
   const refused: readonly (readonly [object, RegExp])[] = [
-    [{ readOnly: true }, /^unknown option readOnly of createDashboard: did you mean isReadOnly\?$/],
-    [{ isReadOnly: "false" }, /^isReadOnly must be true or false, not "false"$/],
+    [{ isReadOnly: true }, /^unknown option isReadOnly of createDashboard: did you mean readOnly\?$/],
+    [{ readOnly: "false" }, /^readOnly must be true or false, not "false"$/],
     [{ token: "secret" }, /^token must have at least 16 characters/],
     [{ token: null }, /^token must have at least 16 characters/],
     [{ basePath: "ops" }, /^basePath must be a path such as "\/ops", not "ops"$/],

@@ -35,7 +35,7 @@ export interface DashboardOptions {
    */
   readonly hosts?: readonly string[] | "any" | undefined;
   /** The page shows the state, and every action is refused. @default false */
-  readonly isReadOnly?: boolean | undefined;
+  readonly readOnly?: boolean | undefined;
   /**
    * Called with each action that was carried out, such as for an audit log. The page gets its answer when the function
    * has returned, or its promise is settled. If it fails, the action is not undone, and the page shows the error.
@@ -103,10 +103,10 @@ class DashboardServer {
     this.#source = source;
     this.#basePath = basePath;
     this.#guard = { token: this.token, hosts: allowedHosts(hosts) };
-    this.#actions = options.isReadOnly ? undefined : source.actions;
+    this.#actions = options.readOnly ? undefined : source.actions;
     this.#onAction = options.onAction;
     this.#time = time;
-    this.#canAsk = source.ask !== undefined && !options.isReadOnly;
+    this.#canAsk = source.ask !== undefined && !options.readOnly;
     const actions = this.#actions?.names ?? [];
     const about = { ...source.about, actions, canAsk: this.#canAsk, actionToken: this.#actionToken };
     this.#feed = new LiveFeed(source, about, time);

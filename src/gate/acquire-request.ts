@@ -1,4 +1,4 @@
-import { nearest } from "../core/text/nearest.ts";
+import { optionHint } from "../core/text/nearest.ts";
 import type { EntryRequest } from "../limiter/entry-request.ts";
 import type { Role } from "../policy/roles.ts";
 
@@ -102,7 +102,5 @@ function checkObject(request: unknown, caller: string): void {
 }
 
 function unknownOption(option: string, caller: string, known: readonly string[]): TypeError {
-  const meant = nearest(option, known);
-  const hint = meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
-  return new TypeError(`${caller}: unknown option ${JSON.stringify(option)}: ${hint}`);
+  return new TypeError(`${caller}: unknown option ${JSON.stringify(option)}: ${optionHint(option, known)}`);
 }

@@ -57,7 +57,7 @@ test("a call that waits for a circuit is refused when its host goes into a coold
   const { time, breakers, ended, wait } = blockedGate(5000);
   wait();
   await time.advance(300);
-  breakers.onFailure({ host, status: 429, retryAfterS: 20 });
+  breakers.onFailure({ host, status: 429, retryAfterMs: 20_000 });
   await time.advance(0);
   assert.deepEqual(ended, ["BreakerOpenError at 300: 20000"]);
 });

@@ -387,7 +387,7 @@ test("a timeout of a circuit wakes no waiting call, a reported result does", asy
 
 test("onFailure applies Retry-After, counts for the resolver and emits the reported values", () => {
   const { registry, events } = setUp({ ...plain, resolvers: { lov: { fail_max: 1, reset_timeout_s: 7 } } });
-  registry.onFailure({ host, role: "landing", status: 429, retryAfterS: 4, resolver: "lov" });
+  registry.onFailure({ host, role: "landing", status: 429, retryAfterMs: 4000, resolver: "lov" });
   assert.equal(registry.remainingMs(host), 4000);
   assert.equal(registry.check({ host: "b.example", resolver: "lov" })?.retryAfterMs, 7000);
   assert.equal(registry.check({ host: "b.example" }), undefined);
@@ -430,7 +430,7 @@ describe("partitions", () => {
     const { registry } = setUp({ hosts: { [host]: { per: "partition" } } });
     const reason = (partition?: string) => registry.check({ host, partition })?.reason;
     for (let n = 0; n < 5; n += 1) registry.onFailure({ host, partition: "a", status: 503 });
-    registry.onFailure({ host: "API.example.org.", partition: "b", status: 429, retryAfterS: 60 });
+    registry.onFailure({ host: "API.example.org.", partition: "b", status: 429, retryAfterMs: 60_000 });
     assert.deepEqual(
       [reason("a"), reason("b"), reason("c"), reason()],
       ["failures", "retry-after", undefined, undefined],
@@ -452,7 +452,7 @@ describe("partitions", () => {
     for (const status of [registry.state(host, undefined, "a"), registry.briefState(host, undefined, "a")])
       assert.deepEqual([status.state, status.remainingMs], ["open", 600_000]);
     registry.close(host);
-    registry.onFailure({ host, status: 429, retryAfterS: 60 });
+    registry.onFailure({ host, status: 429, retryAfterMs: 60_000 });
     assert.equal(registry.state(host, undefined, "a").state, "closed", "a cooldown without a partition");
   });
 
@@ -464,14 +464,14 @@ describe("partitions", () => {
 
   test("a cooldown of calls without a partition does not stop partitions", () => {
     const { registry } = setUp({ defaults: { per: "partition" } });
-    registry.onFailure({ host, status: 429, retryAfterS: 60 });
+    registry.onFailure({ host, status: 429, retryAfterMs: 60_000 });
     assert.equal(registry.check({ host })?.reason, "retry-after");
     assert.equal(registry.check({ host, partition: "a" }), undefined);
   });
 
   test("an operator's order that ends before the cooldown of a partition leaves the later end", () => {
     const { registry } = setUp({ hosts: { [host]: { per: "partition" } } });
-    registry.onFailure({ host, partition: "a", status: 429, retryAfterS: 600 });
+    registry.onFailure({ host, partition: "a", status: 429, retryAfterMs: 600_000 });
     registry.open(host, 60);
     assert.deepEqual(
       ["a", "b"].map(partition => registry.check({ host, partition })?.retryAfterMs),
@@ -506,4 +506,9 @@ test("the state of a resolver that an operator has opened is open", () => {
   const order = { kind: "open", ms: 1000, reason: "cli-open:test", isReplacing: false } as const;
   breakersOf(registry).giveOrder({ resolver: "index" }, order);
   assert.equal(registry.resolverState("index"), "open");
+});
+
+test("an unknown option is an error, so that a misspelled store is noticed", () => {
+  const invalid = () => new BreakerRegistry({}, { stroe: "multiprocess" } as object);
+  assert.throws(invalid, /^ConfigError: BreakerRegistry: stroe: unknown option: did you mean store\?/);
 });

@@ -19,6 +19,7 @@ import { ConfigError } from "../errors.ts";
 import type { Listener } from "../listeners.ts";
 import { type BreakerPolicies, breakerPoliciesFrom } from "../policy/breaker-policy.ts";
 import type { BreakersOptions } from "../policy/breaker-schema.ts";
+import { throwIfAny, unknownOptions } from "../policy/class-options.ts";
 import { ROLES } from "../policy/roles.ts";
 import { isServiceName } from "../policy/service-name.ts";
 import { SharedBreakers } from "../sharing/shared-breakers.ts";
@@ -42,6 +43,11 @@ export interface BreakerRegistryOptions {
   readonly store?: StoreName | undefined;
 }
 
+const OPTIONS = Object.keys({ time: 0, random: 0, listener: 0, store: 0 } satisfies Record<
+  keyof BreakerRegistryOptions,
+  0
+>);
+
 /** How a call ended: with a response (`status` and what its headers say) or with an error. */
 export interface CallFacts extends Omit<ResponseFacts, "status"> {
   /** The HTTP status of the response. If it is given, `error` is ignored. */
@@ -56,8 +62,8 @@ export interface FailureReport extends AllowRequest {
   readonly status?: number | undefined;
   /** The error that the call threw, of any type. */
   readonly error?: unknown;
-  /** The wait that the response asked for (Retry-After), in seconds. */
-  readonly retryAfterS?: number | undefined;
+  /** The wait that the response asked for (Retry-After), in milliseconds: `parseRetryAfterMs` reads the header field. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 const SUCCESS: CallResult = Object.freeze({ outcome: Object.freeze({ kind: "success" }) });
@@ -78,9 +84,10 @@ export class BreakerRegistry {
 
   /**
    * @param breakers Same shape as `breakers.yaml`; what it does not name has the built-in value.
-   * @throws ConfigError with every problem found in `breakers`, or for an invalid name of a store.
+   * @throws ConfigError with every problem found in `breakers`, or for an unknown option or an invalid name of a store.
    */
   constructor(breakers: BreakersOptions = {}, options: BreakerRegistryOptions = {}) {
+    throwIfAny(unknownOptions(options, OPTIONS, "BreakerRegistry"));
     const { time = systemTime, random = Math.random, listener, store: storeName = "memory" } = options;
     this.#time = time;
     this.#breakers = new Breakers(withoutStore(breakers), time, random);
@@ -192,8 +199,7 @@ export class BreakerRegistry {
   }
 
   /** Reports a failed call for a caller that did not keep its permit. `classify` decides whether it is a failure. */
-  onFailure({ status, error, retryAfterS, ...request }: FailureReport): void {
-    const retryAfterMs = retryAfterS === undefined ? undefined : retryAfterS * 1000;
+  onFailure({ status, error, retryAfterMs, ...request }: FailureReport): void {
     const outcome = this.classify({ status, error, retryAfterMs });
     this.#breakers.settleWithoutPermit(request, { outcome, status, error, retryAfterMs });
   }

@@ -127,7 +127,7 @@ test("a request in shadow mode that has waited for a cooldown is not delayed or 
   const limits = { rates: "1/HOUR", guard_ms: 0, max_delay_ms: 10_000 };
   const { time, send, registry, eventsOf } = gateOf({ mode: "shadow", defaults: { metadata: limits } });
   (await send()).release();
-  registry.onFailure({ host: HOST, status: 429, retryAfterS: 2 });
+  registry.onFailure({ host: HOST, status: 429, retryAfterMs: 2000 });
   const grants = [1, 2, 3].map(async () => {
     const grant = await send();
     grant.report({ outcome: { kind: "success" }, status: 200 });

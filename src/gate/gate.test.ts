@@ -201,7 +201,7 @@ test("when a probe fails, waiting requests use the new reset time, not the lease
 test("a denial names the later of a cooldown and an open circuit", () => {
   const { breakers, gate } = setUp();
   for (let call = 0; call < 3; call += 1) breakers.onFailure({ host, status: 503 });
-  breakers.onFailure({ host, status: 429, retryAfterS: 5 });
+  breakers.onFailure({ host, status: 429, retryAfterMs: 5000 });
   const refusal = gate.check({ host, role: "metadata" });
   assert.ok(refusal);
   assert.equal(refusal.retryAfterMs, 60_000);

@@ -152,14 +152,14 @@ test("cooldownFor stops a host and role for its time, and refuses other times th
   const time = new FakeTime();
   const limiter = new RateLimiter({ defaults: { metadata: { rates: "10/s" } } }, { time });
   const host = "api.example.org";
-  limiter.cooldownFor({ host }, 5000);
+  limiter.cooldownFor({ host, ms: 5000 });
   assert.equal(limiter.check({ host })?.retryAfterMs, 5000);
   assert.equal(limiter.check({ host })?.constraint.kind, "cooldown");
   assert.equal(limiter.check({ host, role: "landing" }), undefined);
   await time.advance(5000);
   assert.ok(limiter.tryAcquire({ host }));
   for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
-    assert.throws(() => limiter.cooldownFor({ host }, ms), /^RangeError: cooldownFor: ms must be a finite number/);
+    assert.throws(() => limiter.cooldownFor({ host, ms }), /^RangeError: cooldownFor: ms must be a finite number/);
 });
 
 test("a request of run that gives its grant back uses no unit, and one that was written does", async () => {
@@ -214,3 +214,16 @@ async function outcomeOf(acquired: Promise<unknown>): Promise<string> {
     return (error as Error).name;
   }
 }
+
+test("an unknown option or an invalid value is an error, so that a misspelled store is noticed", () => {
+  const invalid = (options: object) => () => new RateLimiter({}, options);
+  assert.throws(
+    invalid({ stroe: "multiprocess" }),
+    /^ConfigError: RateLimiter: stroe: unknown option: did you mean store\?/,
+  );
+  assert.throws(
+    invalid({ whenStoreAway: "wiat" }),
+    /whenStoreAway: expected "share", "wait" or "refuse", found "wiat"/,
+  );
+  assert.throws(invalid({ fleetSize: 0 }), /fleetSize: expected a whole number of at least 1, found 0/);
+});

@@ -3,6 +3,7 @@ import type { KeySnapshot } from "../limiter/key-snapshot.ts";
 import type { LimiterEvent } from "../limiter/limiter-events.ts";
 import type { Refusal } from "../limiter/refusal.ts";
 import type { Listener } from "../listeners.ts";
+import { storeAwayProblems, throwIfAny, unknownOptions } from "../policy/class-options.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
@@ -38,6 +39,14 @@ export interface RateLimiterOptions {
    */
   readonly fleetSize?: number | undefined;
 }
+
+const OPTIONS = Object.keys({
+  time: 0,
+  listener: 0,
+  store: 0,
+  whenStoreAway: 0,
+  fleetSize: 0,
+} satisfies Record<keyof RateLimiterOptions, 0>);
 
 /** Permission to send one request. */
 export interface RateGrant extends Disposable {
@@ -83,6 +92,12 @@ export interface SendingGrant extends RateGrant {
 /** Which budget a server's answer belongs to: the same `host`, `role` and `path` as in the request. */
 export type AnsweredRequest = Pick<AcquireRequest, "host" | "role" | "path">;
 
+/** A cooldown of one budget. */
+export interface CooldownRequest extends AnsweredRequest {
+  /** How long nothing is sent, in milliseconds: a finite number above 0. */
+  readonly ms: number;
+}
+
 /** The state of a `RateLimiter` at one instant. */
 export interface LimiterSnapshot {
   /** Grants that hold concurrency slots: granted and not released. */
@@ -107,9 +122,10 @@ export class RateLimiter {
   /**
    * @param limits the shape of `ratelimits.yaml`, without `backend`; hosts that it does not name get the built-in
    * defaults
-   * @throws ConfigError that lists every problem of `limits`, or for an invalid name of a store
+   * @throws ConfigError that lists every problem of `limits`, or of `options`
    */
   constructor(limits: RatelimitsOptions = {}, options: RateLimiterOptions = {}) {
+    throwIfAny([...unknownOptions(options, OPTIONS, "RateLimiter"), ...storeAwayProblems(options, "RateLimiter")]);
     const { time = systemTime, listener, store = "memory", whenStoreAway: mode = "share", fleetSize } = options;
     this.#gate = new Gate(withoutBackend(limits), time, {
       listener,
@@ -186,11 +202,11 @@ export class RateLimiter {
   }
 
   /**
-   * Sends nothing of this host and role for `ms` milliseconds from now, for example because the server sent
-   * Retry-After. Waiting requests stay queued if they may wait that long. Of two cooldowns the later end counts.
+   * Sends nothing of this host and role for a while, for example because the server sent Retry-After. Waiting requests
+   * stay queued if they may wait that long. Of two cooldowns the later end counts.
    * @throws RangeError if `ms` is not a finite number above 0
    */
-  cooldownFor({ host, role = "metadata", path }: AnsweredRequest, ms: number): void {
+  cooldownFor({ host, role = "metadata", path, ms }: CooldownRequest): void {
     if (!(ms > 0 && ms < Number.POSITIVE_INFINITY))
       throw new RangeError(`cooldownFor: ms must be a finite number greater than 0, got ${ms}`);
     this.#gate.hold(host, role, ms, path);

@@ -69,7 +69,7 @@ test("a host that asks for a pause makes the breakers check the waiting calls of
     checks += 1;
     return check.apply(breakers, request);
   };
-  registry.onFailure({ host: "h7.example", status: 429, retryAfterS: 60 });
+  registry.onFailure({ host: "h7.example", status: 429, retryAfterMs: 60_000 });
   await time.advance(0);
   assert.deepEqual(refused, ["7 BreakerOpenError"]);
   assert.equal(checks, 1);

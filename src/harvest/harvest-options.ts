@@ -1,4 +1,4 @@
-import { nearest } from "../core/text/nearest.ts";
+import { optionHint } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { isS3Url } from "../files/s3/s3-url.ts";
@@ -108,7 +108,7 @@ const CHECKS: Readonly<Record<keyof HarvestOptions, OptionCheck>> = {
 const FILTER_KEYS = Object.keys({
   fromYear: 0,
   toYear: 0,
-  isOpenOnly: 0,
+  openOnly: 0,
   licences: 0,
   types: 0,
 } satisfies Record<keyof WorkFilter, 0>);
@@ -120,7 +120,7 @@ export function checkHarvestOptions(options: HarvestOptions): void {
   const given: Readonly<Record<string, unknown>> = { ...options };
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
-    if (!Object.hasOwn(CHECKS, name)) add(name, `unknown option: ${hintFor(name, Object.keys(CHECKS))}`);
+    if (!Object.hasOwn(CHECKS, name)) add(name, `unknown option: ${optionHint(name, Object.keys(CHECKS))}`);
     else {
       const expected = CHECKS[name as keyof HarvestOptions](value);
       if (expected !== undefined) add(name, `expected ${expected}, found ${shownValue(value)}`);
@@ -128,7 +128,7 @@ export function checkHarvestOptions(options: HarvestOptions): void {
   }
   const { filter } = given;
   for (const name of typeof filter === "object" && filter !== null ? Object.keys(filter) : [])
-    if (!FILTER_KEYS.includes(name)) add(`filter.${name}`, `unknown option: ${hintFor(name, FILTER_KEYS)}`);
+    if (!FILTER_KEYS.includes(name)) add(`filter.${name}`, `unknown option: ${optionHint(name, FILTER_KEYS)}`);
   if (given["folder"] === undefined) add("folder", "required: the output folder");
   else if (given["manifest"] === undefined && isS3Url(String(given["folder"])))
     add("manifest", "required with s3://: a manifest cannot be in S3");
@@ -160,9 +160,4 @@ function isResolver(value: unknown): boolean {
 function isStorage(value: unknown): boolean {
   const { name, put, bytesOf, delete: remove, locationOf } = (value ?? {}) as Partial<FileStorage>;
   return typeof name === "string" && [put, bytesOf, remove, locationOf].every(each => typeof each === "function");
-}
-
-function hintFor(name: string, names: readonly string[]): string {
-  const meant = nearest(name, names);
-  return meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${meant}?`;
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { filterProblem } from "./work-filter.ts";
 
 test("a work is excluded by what its metadata says, and never by what it does not say", () => {
-  const filter = { fromYear: 2010, toYear: 2020, isOpenOnly: true, licences: ["cc-by"], types: ["article-journal"] };
+  const filter = { fromYear: 2010, toYear: 2020, openOnly: true, licences: ["cc-by"], types: ["article-journal"] };
   assert.equal(filterProblem(filter, {}), undefined);
   assert.equal(
     filterProblem(filter, { year: 2010, openAccess: "gold", licence: "cc-by", type: "article-journal" }),

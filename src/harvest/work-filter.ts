@@ -7,10 +7,10 @@ export interface WorkFilter {
   /** The last year. @default any */
   readonly toYear?: number | undefined;
   /** Excludes works that a service reports as closed. @default false */
-  readonly isOpenOnly?: boolean | undefined;
-  /** Licences without their version: `cc-by` matches `cc-by-4.0` and the URL of that licence, but not `cc-by-nc`. */
+  readonly openOnly?: boolean | undefined;
+  /** Licences without their version: `cc-by` matches `cc-by-4.0` and the URL of that licence, but not `cc-by-nc`. @default any */
   readonly licences?: readonly string[] | undefined;
-  /** Types of CSL: `article-journal`, `chapter`. */
+  /** Types of CSL: `article-journal`, `chapter`. @default any */
   readonly types?: readonly string[] | undefined;
 }
 
@@ -21,7 +21,7 @@ export function filterProblem(filter: WorkFilter, metadata: WorkMetadata = {}): 
     return `published in ${year}, before ${filter.fromYear}`;
   if (year !== undefined && filter.toYear !== undefined && year > filter.toYear)
     return `published in ${year}, after ${filter.toYear}`;
-  if (filter.isOpenOnly === true && openAccess === "closed") return "open access status is closed";
+  if (filter.openOnly === true && openAccess === "closed") return "open access status is closed";
   if (type !== undefined && filter.types !== undefined && !filter.types.includes(type))
     return `type is ${type}, not ${filter.types.join(" or ")}`;
   const { licences } = filter;

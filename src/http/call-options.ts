@@ -95,7 +95,12 @@ export type JudgedOutcome =
   | "failure"
   | "throttled"
   | "neutral"
-  | { readonly throttled: true; readonly retryAfterMs: number };
+  | {
+      /** The host works, and requires fewer requests. */
+      readonly throttled: true;
+      /** How long nothing is sent to the host, in milliseconds, as if the server had sent Retry-After. */
+      readonly retryAfterMs: number;
+    };
 
 /** The head of a response, as `settleCosts` and `outcome` get it. */
 export interface CostResponse {

@@ -58,7 +58,7 @@ export class Call implements ResponseSink, ActiveRequest, Dispatcher.DispatchCon
   #isEndedFromOutside = false;
   /** Bytes that are still delivered while the caller pauses. */
   #unpausableBytes = 0;
-  /** Ends a redirect whose body nobody reads, when that body takes too long; undefined for another response. */
+  /** Ends a redirect whose body is not read, when that body takes too long; undefined for another response. */
   #redirectTimer: Timer | undefined;
 
   constructor(deps: CallDeps, request: OutgoingRequest, handler: Dispatcher.DispatchHandler) {

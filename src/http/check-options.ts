@@ -2,6 +2,7 @@ import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
 import { quote } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
+import { shownValue, storeAwayProblems, throwIfAny, unknownOptions } from "../policy/class-options.ts";
 import { CALL_KEYS, type CallOptions } from "./call-options.ts";
 import { callProblems } from "./check-call.ts";
 import type { FetchOptions } from "./hub.ts";
@@ -98,7 +99,7 @@ export function checkHubOptions(options: HubOptions): void {
     ...unknownKeys(options.network, NETWORK_KEYS, "createHub", "network"),
     ...callProblemsOf(options.defaults ?? {}, "createHub", "defaults"),
   ];
-  const { telemetry, unreadBodyMs, dispatcher, network, refusals, whenStoreAway, fleetSize, time } = options;
+  const { telemetry, unreadBodyMs, dispatcher, network, refusals, time } = options;
   const add = (path: string, message: string) => problems.push({ where: "createHub", path, message });
   if (telemetry !== undefined && !(Array.isArray(telemetry) && telemetry.every(one => typeof one === "function")))
     add(
@@ -109,10 +110,7 @@ export function checkHubOptions(options: HubOptions): void {
     add("unreadBodyMs", `expected a number above 0, found ${shownValue(unreadBodyMs)}`);
   if (refusals !== undefined && refusals !== "throw" && refusals !== "respond")
     add("refusals", `expected "throw" or "respond", found ${shownValue(refusals)}`);
-  if (whenStoreAway !== undefined && !["share", "wait", "refuse"].includes(whenStoreAway))
-    add("whenStoreAway", `expected "share", "wait" or "refuse", found ${shownValue(whenStoreAway)}`);
-  if (fleetSize !== undefined && !(Number.isSafeInteger(fleetSize) && fleetSize >= 1))
-    add("fleetSize", `expected a whole number of at least 1, found ${shownValue(fleetSize)}`);
+  problems.push(...storeAwayProblems(options, "createHub"));
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== "function")
     add("dispatcher", `expected an undici Dispatcher, found ${dispatcher === null ? "null" : typeof dispatcher}`);
   for (const [path, value] of [
@@ -207,31 +205,14 @@ function callProblemsOf(call: object, where: string, path = ""): ConfigProblem[]
   return [...unknown, ...invalid];
 }
 
-function throwIfAny(problems: readonly ConfigProblem[]): void {
-  if (problems.length > 0) throw new ConfigError(problems);
-}
-
 function unknownKeys(given: unknown, known: readonly string[], where: string, path = ""): ConfigProblem[] {
   if (given === undefined) return [];
   if (!isObject(given)) return [{ where, path, message: `expected an object, found ${shownValue(given)}` }];
-  return Object.keys(given)
-    .filter(key => !known.includes(key))
-    .map(key => {
-      const meant = nearest(key, known);
-      const hint = meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
-      return { where, path: path === "" ? key : `${path}.${key}`, message: `unknown option: ${hint}` };
-    });
+  return unknownOptions(given, known, where, path);
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** JSON writes NaN as null, and cannot write a bigint or a function. */
-function shownValue(value: unknown): string {
-  if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "function") return "a function";
-  return typeof value === "string" || typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 function keysOf<Options>(keys: Record<keyof Options, 0>): readonly string[] {

@@ -18,7 +18,7 @@ export class FetchCall implements ActiveRequest {
   /** When the call began, in monotonic microseconds: its deadline covers all redirects. */
   readonly sinceUs: number;
   readonly cacheMode: CacheMode;
-  /** True when nobody reads the body of a redirect: fetch sends the next request, or rejects. */
+  /** True when the body of a redirect is not read: fetch sends the next request, or rejects. */
   readonly discardsRedirects: boolean;
   /** The signal of the call, which fetch does not pass to a dispatcher. */
   readonly signal: unknown;

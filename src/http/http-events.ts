@@ -32,11 +32,13 @@ export type HttpEvent =
       readonly host: string;
       /** The host that ended the call; differs from `host` after redirects that the hub has followed. */
       readonly final_host: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
       /** A hash of the partition; undefined for a call without one. */
       readonly partition: string | undefined;
+      /** The HTTP method. */
       readonly method: string;
       /** Undefined when there was no response. */
       readonly status: number | undefined;
@@ -104,11 +106,13 @@ export type HttpEvent =
        * for a request of a limiter without breakers.
        */
       readonly cooldown_key: string | undefined;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
       /** The resolver that made the call. */
       readonly resolver: string | undefined;
       /** A hash of the partition; undefined for a call without one. */
       readonly partition: string | undefined;
+      /** The HTTP method. */
       readonly method: string;
       /** Time in the queue for a rate limit, in ms. */
       readonly rate_wait_ms: number;
@@ -131,6 +135,7 @@ export type HttpEvent =
       readonly status: number | undefined;
       /** The code of the error; undefined when the response was complete. */
       readonly error: string | undefined;
+      /** How the attempt ended. */
       readonly outcome: AttemptOutcome;
       /** What the breaker recorded; undefined when it recorded nothing. */
       readonly breaker_recorded: RecordedOutcome | undefined;
@@ -152,7 +157,9 @@ export type HttpEvent =
       readonly event_type: "http_retry";
       /** The `call_id` of the call. */
       readonly call_id: string;
+      /** The canonical host. */
       readonly host: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
       /** Number of the failed attempt, from 1. */
       readonly attempt: number;
@@ -166,7 +173,9 @@ export type HttpEvent =
   /** The caller did not read a response body for `unreadBodyMs`; the request was aborted and its slot released. */
   | {
       readonly event_type: "body_unread";
+      /** The canonical host. */
       readonly host: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
       /** `unreadBodyMs` of the hub. */
       readonly unread_ms: number;
@@ -174,6 +183,7 @@ export type HttpEvent =
   /** The cache file cannot be read or written; responses are not cached. */
   | {
       readonly event_type: "cache_trouble";
+      /** The file and the error. */
       readonly message: string;
     }
   /**

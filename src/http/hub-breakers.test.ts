@@ -158,7 +158,7 @@ test("an order for one partition is refused, and does not change its host", asyn
       () => hub.breakers.open(target, { seconds: 60 }),
       error => error instanceof RangeError && /partition.*127\.0\.0\.1/.test(error.message),
     );
-  assert.throws(() => hub.limits.hold(partition, 60), RangeError);
+  assert.throws(() => hub.limits.hold(partition, { seconds: 60 }), RangeError);
   assert.throws(() => hub.breakers.state("service:arxiv#0123456789abcdef"), RangeError);
   assert.equal(hub.breakers.state("127.0.0.1").state, "closed");
   // The fragment of a URL is no part of the host.

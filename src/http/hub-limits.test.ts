@@ -38,7 +38,7 @@ test("a hold makes the calls of a host wait or refuses them, for one role or all
   const { time, server, hubOf } = await setUp(t);
   const hub = await hubOf();
   const events = recordEvents(hub);
-  hub.limits.hold(`${HOST}:landing`, 300, { reason: "maintenance" });
+  hub.limits.hold(`${HOST}:landing`, { seconds: 300, reason: "maintenance" });
   const refused = await hub.fetch(server.origin, { role: "landing" }).catch(error => error);
   assert.ok(refused instanceof RateLimitExceeded);
   assert.equal(
@@ -77,8 +77,8 @@ test("a hold makes the calls of a host wait or refuses them, for one role or all
 test("of two holds the later end counts, and a hold that ends by itself lets the calls flow", async t => {
   const { time, server, hubOf } = await setUp(t);
   const hub = await hubOf();
-  hub.limits.hold(HOST, 60, { reason: "long" });
-  hub.limits.hold(HOST, 10, { reason: "short" });
+  hub.limits.hold(HOST, { seconds: 60, reason: "long" });
+  hub.limits.hold(HOST, { seconds: 10, reason: "short" });
   assert.deepEqual(hub.limits.list()[0]?.hold, { target: HOST, reason: "long", remainingMs: 60_000 });
   const waiting = hub.fetch(server.origin, { maxWaitMs: 60_000 });
   await until(() => hub.snapshot().waiting === 1);
@@ -91,7 +91,7 @@ test("a hold is kept in shadow mode too", async t => {
   const policy = { ratelimits: { mode: "shadow" as const }, breakers: { mode: "shadow" as const } };
   const { server, hubOf } = await setUp(t, { policy });
   const hub = await hubOf();
-  hub.limits.hold(HOST, 60);
+  hub.limits.hold(HOST, { seconds: 60 });
   await assert.rejects(hub.fetch(server.origin), RateLimitExceeded);
   assert.equal(server.requests.length, 0);
 });
@@ -99,7 +99,7 @@ test("a hold is kept in shadow mode too", async t => {
 test("without a store a hold is for its own hub; with one, for all processes, until one of them releases it", async t => {
   const alone = await setUp(t);
   const [one, two] = [await alone.hubOf(), await alone.hubOf()];
-  one.limits.hold(HOST, 60);
+  one.limits.hold(HOST, { seconds: 60 });
   assert.equal((await two.fetch(alone.server.origin)).status, 200);
 
   const folder = temporaryFolder("holds");
@@ -107,7 +107,7 @@ test("without a store a hold is for its own hub; with one, for all processes, un
   const [a, b] = [await hubOf(), await hubOf()];
   const send = async (hub: typeof a) => (await hub.fetch(server.origin).catch(error => error)).code ?? "sent";
   assert.equal(await send(b), "sent");
-  a.limits.hold(HOST, 60, { reason: "quota" });
+  a.limits.hold(HOST, { seconds: 60, reason: "quota" });
   // A record that was read a moment ago is not read again.
   while ((await send(b)) === "sent") await systemTime.sleep(20);
   assert.equal(b.limits.list()[0]?.hold?.reason, "quota");
@@ -126,31 +126,37 @@ test("an unknown option of an order is an error: a mistyped duration would last 
     () => limits.set(HOST, "1/HOUR", mistyped),
     /hub\.limits\.set: second: unknown option: did you mean seconds/,
   );
-  assert.throws(() => limits.hold(HOST, 5, mistyped), /hub\.limits\.hold: second: unknown option/);
+  assert.throws(() => limits.hold(HOST, { seconds: 1, ...mistyped }), /hub\.limits\.hold: second: unknown option/);
   assert.throws(() => breakers.open(HOST, { seconds: 1, ...mistyped }), /hub\.breakers\.open: second: unknown option/);
 });
 
 test("a target without rate limits and a wrong duration are RangeErrors", async t => {
   const { hubOf } = await setUp(t);
   const { limits } = await hubOf();
-  assert.throws(() => limits.hold("resolver:crossref", 9), /expected a host, <host>:<role>, a URL or service:<name>/);
+  assert.throws(
+    () => limits.hold("resolver:crossref", { seconds: 9 }),
+    /expected a host, <host>:<role>, a URL or service:<name>/,
+  );
   assert.throws(() => limits.release("not a host"), /"not a host" is neither a host nor a URL/);
   assert.throws(() => limits.set(`${HOST}:max_concurrent`, "1/SECOND"), {
     name: "RangeError",
     message: `"${HOST}:max_concurrent": unknown role "max_concurrent"; expected metadata, landing or artifact; max_concurrent is an option of orders, not a target`,
   });
   assert.throws(
-    () => limits.hold(`${HOST}:total`, 9),
+    () => limits.hold(`${HOST}:total`, { seconds: 9 }),
     /the total of 127\.0\.0\.1 has limits, but no circuit, cooldown or hold: name a role, or none for all/,
   );
   assert.throws(
-    () => limits.hold("api.example.org:8443:landng", 9),
+    () => limits.hold("api.example.org:8443:landng", { seconds: 9 }),
     /expected metadata, landing or artifact, "total" for the limits of all roles together, or no role/,
   );
   for (const target of ["fe80::abc", "https://api.example.org/x:total", "api.example.org/x:y"]) limits.release(target);
   // A later end could not be read from a store again.
   for (const seconds of [0, Number.NaN, Number.POSITIVE_INFINITY, 1e10])
-    assert.throws(() => limits.hold(HOST, seconds), /seconds must be greater than 0 and at most 31622400 \(a year\)/);
+    assert.throws(
+      () => limits.hold(HOST, { seconds }),
+      /seconds must be greater than 0 and at most 31622400 \(a year\)/,
+    );
 });
 
 const TEN = { rates: "10/SECOND", guard_ms: 0, max_delay_ms: 0 };
@@ -318,13 +324,13 @@ test("a hold is shown where it acts: at the hosts of a held service, and at the 
       .list()
       .filter(({ role }) => role === "metadata")
       .map(({ key, hold, estimatedWaitMs }) => [key, hold?.target, estimatedWaitMs]);
-  hub.limits.hold("service:loop", 60);
+  hub.limits.hold("service:loop", { seconds: 60 });
   assert.deepEqual(shown(), [
     [HOST, "service loop", 60_000],
     ["service loop", "service loop", 60_000],
   ]);
   hub.limits.release("service:loop");
-  hub.limits.hold("localhost", 60);
+  hub.limits.hold("localhost", { seconds: 60 });
   assert.deepEqual(shown(), [
     [HOST, undefined, 0],
     ["service loop", "localhost", 0],
@@ -343,11 +349,11 @@ test("an unknown service, and a hold or circuit of a service with per_host, are 
   const { limits, breakers } = await hubOf();
   const perHost =
     /service each has per_host: each of its hosts has a circuit, cooldowns and holds of its own; name the host/;
-  assert.throws(() => limits.hold("service:each", 9), perHost);
+  assert.throws(() => limits.hold("service:each", { seconds: 9 }), perHost);
   assert.throws(() => breakers.open("service:each", { seconds: 9 }), perHost);
   limits.set("service:each", "1/MINUTE");
   for (const order of [
-    () => limits.hold("service:eahc", 9),
+    () => limits.hold("service:eahc", { seconds: 9 }),
     () => limits.set("service:eahc", "1/MINUTE"),
     () => breakers.open("service:eahc", { seconds: 9 }),
   ])

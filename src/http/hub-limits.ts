@@ -18,6 +18,8 @@ export const SET_FORCE_HINT = "pass force to set it anyway";
 
 /** The options of `hub.limits.hold`. */
 export interface HoldOptions {
+  /** How long nothing is sent, greater than 0 and at most a year. */
+  readonly seconds: number;
   /** Shown in errors, events and tables. @default "operator" */
   readonly reason?: string | undefined;
 }
@@ -51,9 +53,8 @@ export interface HubLimits {
   /**
    * Sends nothing to the target for a while: its calls wait, or are refused with a RateLimitExceeded if they may not wait
    * that long. A hold also applies in shadow mode. Of two holds, the one that ends later applies.
-   * @param seconds greater than 0 and at most a year
    */
-  hold(target: string, seconds: number, options?: HoldOptions): void;
+  hold(target: string, options: HoldOptions): void;
   /** Ends the holds of the target: its calls are sent as the rate limits allow. */
   release(target: string): void;
   /**
@@ -85,9 +86,9 @@ export class GateHubLimits implements HubLimits {
     this.#policy = policy;
   }
 
-  hold(text: string, seconds: number, options: HoldOptions = {}): void {
-    checkOrderOptions(options, ["reason"], "hub.limits.hold");
-    const { reason = "operator" } = options;
+  hold(text: string, options: HoldOptions): void {
+    checkOrderOptions(options, ["seconds", "reason"], "hub.limits.hold");
+    const { seconds, reason = "operator" } = options;
     this.#orderHold(text, { kind: "hold", ms: orderMs(seconds), reason: operatorReason(reason) });
   }
 

@@ -67,8 +67,13 @@ export interface NetworkOptions {
   readonly proxy?: "env" | undefined;
   /** Resolves host names. @default `dns.lookup` */
   readonly lookup?: LookupFunction | undefined;
-  /** `ca`: trusted certificates in PEM, instead of Node's own. @default Node's own */
-  readonly tls?: { readonly ca?: string | Buffer } | undefined;
+  /** TLS connections to hosts. @default as Node */
+  readonly tls?:
+    | {
+        /** Trusted certificates in PEM, instead of Node's own. @default Node's own */
+        readonly ca?: string | Buffer;
+      }
+    | undefined;
   /**
    * From sending a request to the end of the response headers, in ms; 0 for no limit. Each interim response (1xx) starts it
    * again. @default 60_000
@@ -131,6 +136,8 @@ export interface HubOptions {
   readonly time?: Time | undefined;
   /** Random numbers in [0, 1) for jitter and backoff, for tests. @default Math.random */
   readonly random?: (() => number) | undefined;
-  /** Sends the requests instead of the hub's own agent, for example through a proxy. `close` does not close it. */
+  /**
+   * Sends the requests, for example through a proxy. `close` does not close it. @default the hub's own agent
+   */
   readonly dispatcher?: Dispatcher | undefined;
 }

@@ -66,7 +66,7 @@ class TwoWays {
     const request = { host: HOSTS[one.host] as string };
     const own = alone[one.host] as RateLimiter;
     if (one.kind === "throttled") for (const limiter of [common, own]) limiter.record429(request);
-    else if (one.kind === "cooldown") for (const limiter of [common, own]) limiter.cooldownFor(request, 150);
+    else if (one.kind === "cooldown") for (const limiter of [common, own]) limiter.cooldownFor({ ...request, ms: 150 });
     else {
       const asked = { ...request, weight: one.weight };
       if (!onTry(common, own, asked)) return;

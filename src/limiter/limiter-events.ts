@@ -8,6 +8,7 @@ export type LimiterEvent =
       readonly event_type: "ratelimit.acquire";
       /** Name of the host, or `service <name>`. */
       readonly key: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
       /** The rates of the key, joined by `+`: `10/SECOND+5000/HOUR`. */
       readonly rates: string;
@@ -24,36 +25,63 @@ export type LimiterEvent =
        * `10/SECOND (ratelimits.yaml:34)`. Absent without a hub.
        */
       readonly decided_by?: string;
+      /** `aborted`: the caller ended its request while it waited. */
       readonly outcome: "granted" | "refused" | "aborted";
     }
   /** The true cost of a request is known, and differs from what it was charged. */
   | {
       readonly event_type: "ratelimit.settle";
+      /** Name of the host, or `service <name>`. */
       readonly key: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
       /** The unit, `credits`. */
       readonly unit: string;
+      /** Units that it was charged. */
       readonly charged: number;
+      /** Units that it has really used. */
       readonly used: number;
     }
   /** The key is held: no request of it is sent for `seconds`. */
-  | { readonly event_type: "ratelimit.cooldown"; readonly key: string; readonly role: Role; readonly seconds: number }
+  | {
+      readonly event_type: "ratelimit.cooldown";
+      /** Name of the host, or `service <name>`. */
+      readonly key: string;
+      /** `metadata`, `landing` or `artifact`. */
+      readonly role: Role;
+      /** Length of the cooldown. */
+      readonly seconds: number;
+    }
   /** A HEAD was granted without using units (`count_head: false`). */
-  | { readonly event_type: "rate_head_skipped"; readonly host: string; readonly role: Role }
+  | {
+      readonly event_type: "rate_head_skipped";
+      /** Name of the host, or `service <name>`. */
+      readonly host: string;
+      /** `metadata`, `landing` or `artifact`. */
+      readonly role: Role;
+    }
   /** The pace of a key changed: its multiplier (AIMD), its guard in milliseconds, or its shape (`burst`, `smooth`). */
   | {
       readonly event_type: "aimd_adjust" | "guard_adjust" | "shape_adjust";
+      /** Name of the host, or `service <name>`. */
       readonly host: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
+      /** The value before. */
       readonly old: number | string;
+      /** The value now. */
       readonly new: number | string;
+      /** Why it has changed. */
       readonly reason: string;
     }
   /** The server announced a tighter limit, or a learned limit has lapsed. */
   | {
       readonly event_type: "limit_learned";
+      /** Name of the host, or `service <name>`. */
       readonly key: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
+      /** Which limit of the key: its rates, or `max_concurrent`. */
       readonly what: "rate" | "concurrency";
       /** The limit as the policy writes it, `10/SECOND` or `max_concurrent 3`; `none` if there was none. */
       readonly old: string;
@@ -65,6 +93,7 @@ export type LimiterEvent =
   /** An operator has changed the limits of a key or total, or such an order has ended. */
   | {
       readonly event_type: "limit_ordered";
+      /** Name of the host, or `service <name>`. */
       readonly key: string;
       /** `total` for the total of a host or service. */
       readonly role: LimitPart;
@@ -87,8 +116,11 @@ export type LimiterEvent =
   /** A key in shadow mode: what enforcing would have done to a request that was sent at once. */
   | {
       readonly event_type: "ratelimit.shadow";
+      /** Name of the host, or `service <name>`. */
       readonly key: string;
+      /** `metadata`, `landing` or `artifact`. */
       readonly role: Role;
+      /** What enforcing would have done. */
       readonly would: "wait" | "refuse";
       /** Estimated wait in milliseconds; undefined for a missing slot, whose release time is unknown. */
       readonly wait_ms: number | undefined;
@@ -99,4 +131,10 @@ export type LimiterEvent =
     }
   | StoreEvent
   /** Another process has a stricter policy for this key. The strictest one applies to all processes. */
-  | { readonly event_type: "limit_overruled"; readonly host: string; readonly role: Role };
+  | {
+      readonly event_type: "limit_overruled";
+      /** Name of the host, or `service <name>`. */
+      readonly host: string;
+      /** `metadata`, `landing` or `artifact`. */
+      readonly role: Role;
+    };

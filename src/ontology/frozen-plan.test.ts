@@ -16,11 +16,11 @@ test("a frozen pull uses the stored file without a request, or downloads it from
   const [finch] = await project.pull();
   assert.ok(finch !== undefined && finch.outcome === "fetched");
   const before = await internet.ledger();
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), { finch: "kept", fern: "kept" });
+  assert.deepEqual(outcomes(await project.pull({ frozen: true })), { finch: "kept", fern: "kept" });
   assert.equal((await internet.ledger()).requests, before.requests);
 
   await rm(join(project.folder, "ontologies"), { recursive: true });
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), { finch: "fetched", fern: "fetched" });
+  assert.deepEqual(outcomes(await project.pull({ frozen: true })), { finch: "fetched", fern: "fetched" });
   const { hosts } = await internet.ledger();
   assert.equal(hosts["www.ebi.ac.uk"]?.requests, before.hosts["www.ebi.ac.uk"]?.requests);
 });
@@ -35,7 +35,7 @@ test("a frozen pull fails for a source that differs from the lockfile, and store
   const fern = lock.get("fern");
   assert.ok(fern);
   await writeFile(file, formatLock(lock.set("fern", { ...fern, sha256: "0".repeat(64) })));
-  const changed = outcomes(await project.pull({ isFrozen: true }));
+  const changed = outcomes(await project.pull({ frozen: true }));
   assert.match(changed["fern"] ?? "", /^sha256 differs from the lockfile: [0-9a-f]{12}…, expected 000000000000…$/);
   assert.equal(changed["finch"], "kept");
 
@@ -44,17 +44,17 @@ test("a frozen pull fails for a source that differs from the lockfile, and store
   const stored = join(project.folder, "ontologies", "finch", lock.get("finch")?.version ?? "", "finch.ttl");
   const bytes = await readFile(stored);
   await writeFile(stored, Buffer.alloc(bytes.length, "x"));
-  assert.equal(outcomes(await project.pull({ isFrozen: true }))["finch"], "fetched");
+  assert.equal(outcomes(await project.pull({ frozen: true }))["finch"], "fetched");
   assert.ok((await readFile(stored)).equals(bytes));
 
   await project.write(`${SOURCES.replace("[json]", "[json, owl]")}  moss: { resolver: lov }\n`);
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
+  assert.deepEqual(outcomes(await project.pull({ frozen: true })), {
     finch: "kept",
     fern: "target_formats in sources.yaml is json, owl, but json in the lockfile (run ontofetch pull without --frozen)",
     moss: "not in the lockfile (run ontofetch pull without --frozen)",
   });
   await project.write("sources:\n  finch: { resolver: ols }\n");
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), {
+  assert.deepEqual(outcomes(await project.pull({ frozen: true })), {
     finch: "kept",
     fern: "in the lockfile, but not in sources.yaml (run ontofetch pull without --frozen)",
   });

@@ -20,17 +20,29 @@ import { sourcesSchema } from "./sources-schema.ts";
 export interface OntofetchFlags {
   /** `--sources`: path of `sources.yaml`. @default ONTOFETCH_SOURCES, else "sources.yaml" */
   readonly sources?: string | undefined;
-  /** `--store`: folder of the stored ontologies, or `s3://bucket/prefix`. */
+  /**
+   * `--store`: folder of the stored ontologies, or `s3://bucket/prefix`.
+   * @default that of `sources.yaml`, else "ontologies"
+   */
   readonly store?: string | undefined;
-  /** `--lockfile`: path of the lockfile. */
+  /** `--lockfile`: path of the lockfile. @default that of `sources.yaml`, else "ontologies.lock.json" */
   readonly lockfile?: string | undefined;
-  /** `--check`: `full`, `end` or `none`. */
+  /** `--check`: `full`, `end` or `none`. @default that of `sources.yaml`, else `full` */
   readonly check?: string | undefined;
-  /** `--rate`: the limit of services that have none of their own, such as `8/second`. */
+  /**
+   * `--rate`: the limit of services that have none of their own; `none` for no limit.
+   * @default that of `sources.yaml`, else `8/second`
+   */
   readonly rate?: string | undefined;
-  /** `--rate-per-service`: limits by service, such as `ols:4/second;bioportal:2/second`. */
+  /**
+   * `--rate-per-service`: limits by service, such as `ols:4/second;bioportal:2/second`.
+   * @default those of `sources.yaml`
+   */
   readonly ratePerService?: string | undefined;
-  /** `--shared-dir`: folder through which processes share their limits. */
+  /**
+   * `--shared-dir`: folder through which processes share their limits.
+   * @default that of `sources.yaml`, else `.ontofetch` in the store
+   */
   readonly sharedDir?: string | undefined;
 }
 
@@ -40,7 +52,7 @@ export interface OntofetchSettings {
   readonly file: string;
   /** The folder of the stored ontologies, or `s3://bucket/prefix`. @default "ontologies" beside `sources.yaml` */
   readonly store: string;
-  /** @default "ontologies.lock.json" beside `sources.yaml` */
+  /** The file with the versions and hashes of the last pull. @default "ontologies.lock.json" beside `sources.yaml` */
   readonly lockfile: string;
   /**
    * How a downloaded file is checked. `full`: a parser reads all of it. `end`: a parser reads its beginning, and its last

@@ -126,7 +126,7 @@ export class Ontofetch {
       time: this.#time,
       check: this.settings.check,
       maxFileBytes: this.settings.maxFileBytes,
-      isAccepted: options.isAccepted,
+      isAccepted: options.accept,
       signal,
       onBytes,
       onResume,

@@ -39,18 +39,25 @@ export interface OntologyManifest {
   /** SHA-256 of the stored file in lower-case hexadecimal, after unpacking. */
   readonly sha256: string;
   /** The file as it was received, if it was compressed; else null. */
-  readonly received: { readonly packing: string; readonly bytes: number; readonly sha256: string } | null;
+  readonly received: {
+    /** `gz`, `zip` or another packing that `ontofetch` unpacks. */
+    readonly packing: string;
+    /** Length in bytes. */
+    readonly bytes: number;
+    /** SHA-256 in lower-case hexadecimal. */
+    readonly sha256: string;
+  } | null;
   /** The `ETag` of the response; null if it had none. */
   readonly etag: string | null;
   /** The `Last-Modified` of the response; null if it had none. */
   readonly last_modified: string | null;
   /** The licence that the service states, else the one in the file; null if neither states one. */
   readonly licence: string | null;
-  /**
-   * How the file was checked: the depth (`full`, `end`, `none`), and how many statements of which kind a parser found.
-   */
+  /** How the file was checked. */
   readonly checks: {
+    /** `full`: the whole file. `end`: its beginning and end. `none`: its beginning. */
     readonly depth: string;
+    /** How many statements a parser has found. */
     readonly statements?: number | undefined;
     /** What `statements` counts: triples, stanzas, axioms, nodes or concepts. */
     readonly of?: string | undefined;

@@ -3,19 +3,19 @@ import type { StoredVersion } from "./ontology-store.ts";
 /** Options of `Ontofetch.pull`. */
 export interface PullOptions {
   /** Accepts only the files whose hashes are in the lockfile; every other source fails. @default false */
-  readonly isFrozen?: boolean | undefined;
+  readonly frozen?: boolean | undefined;
   /**
    * Whether `sources` are all sources of `sources.yaml`. If so, entries of other ids are removed from the lockfile; with
-   * `isFrozen` they fail.
+   * `frozen` they fail.
    * @default false
    */
-  readonly isAll?: boolean | undefined;
+  readonly all?: boolean | undefined;
   /**
    * Stores a file whose bytes have changed under the same version, and a release that has lost more than a tenth of its
-   * terms. Without it, both fail.
+   * terms. Without it, both fail. It has no effect with `frozen`.
    * @default false
    */
-  readonly isAccepted?: boolean | undefined;
+  readonly accept?: boolean | undefined;
   /**
    * Called once for each source and each imported file, as soon as its result is known. Imports beyond the limit have
    * one result together.
@@ -30,7 +30,7 @@ export type PullResult =
       readonly id: string;
       /**
        * `fetched`: downloaded and stored. `unchanged`: the server says the stored version is current. `shared`: another
-       * process has just fetched or checked it. `kept`: the store already has the locked file (`isFrozen`) or the
+       * process has just fetched or checked it. `kept`: the store already has the locked file (`frozen`) or the
        * pinned version, and no request was sent.
        */
       readonly outcome: "fetched" | "unchanged" | "shared" | "kept";
@@ -46,6 +46,7 @@ export type PullResult =
   | {
       /** The id in `sources.yaml` or in the lockfile; for an imported file, an id made from its IRI. */
       readonly id: string;
+      /** Nothing was stored. */
       readonly outcome: "failed";
       /** Why, in one line. */
       readonly message: string;

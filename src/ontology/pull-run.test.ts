@@ -41,7 +41,7 @@ test("a source that fails keeps the files that it imports in the lockfile", asyn
   const puller = new Puller({ follower, store, time: systemTime, check: "full", maxFileBytes: 1 });
   const source = { ...SOURCE, imports: true };
   const plan = async () => [{ kind: "refused", source, reason: "unavailable", message: "no response" } as const];
-  const run = new PullRun({ settings, store, puller, lockWriter, plan }, { isAll: true });
+  const run = new PullRun({ settings, store, puller, lockWriter, plan }, { all: true });
   const [result] = await run.run([source]);
   assert.equal(result?.outcome, "failed");
   assert.deepEqual([...(await readLock(settings.lockfile)).keys()], ["x", "y", "z"]);
@@ -97,7 +97,7 @@ test("the lockfile names every importer of a file: of later rounds, of sources n
         const url = source.extras["url"] ?? "";
         return { kind: "fetch", source, service: "direct", url, accept: "*/*", notes: [], ...unknown };
       });
-    await new PullRun({ settings, store, puller, lockWriter, plan }, { isAll }).run(sources.map(sourceOf));
+    await new PullRun({ settings, store, puller, lockWriter, plan }, { all: isAll }).run(sources.map(sourceOf));
     const lock = await readLock(settings.lockfile);
     const [, importers = []] =
       [...lock].map(([id, entry]) => [id, entry.imported_by] as const).find(([id]) => id.startsWith("shared-")) ?? [];

@@ -40,7 +40,7 @@ export class PullRun {
   }
 
   async run(sources: readonly Source[]): Promise<readonly PullResult[]> {
-    const { isFrozen = false, isAll = false, onResult } = this.#options;
+    const { frozen: isFrozen = false, all: isAll = false, onResult } = this.#options;
     this.#lock = await readLock(this.#deps.settings.lockfile);
     const results: PullResult[] = [];
     let round: readonly Source[] = sources;
@@ -75,7 +75,7 @@ export class PullRun {
 
   #pullAll(items: readonly PlanItem[]): Promise<readonly PullResult[]> {
     const { settings, lockWriter } = this.#deps;
-    const { isFrozen = false, onResult } = this.#options;
+    const { frozen: isFrozen = false, onResult } = this.#options;
     return runPool(items, settings.parallel, async (item): Promise<PullResult> => {
       const { source } = item;
       const importedBy = isFrozen
@@ -99,7 +99,7 @@ export class PullRun {
   async #pullOne(item: PlanItem, importedBy: readonly string[], locks: FileLock[]): Promise<PullResult> {
     const { id } = item.source;
     if (item.kind === "refused") return { id, outcome: "failed", message: item.message, importedBy };
-    const { isFrozen = false } = this.#options;
+    const { frozen: isFrozen = false } = this.#options;
     const locked = this.#lock.get(id);
     const expectedSha256 = isFrozen ? locked?.sha256 : undefined;
     try {
@@ -140,7 +140,7 @@ export class PullRun {
         (sha256 === undefined ? manifest.url === url : manifest.sha256 === sha256) &&
         isWanted(manifest, source, locked) &&
         // The lockfile has the imports for a frozen pull.
-        (this.#options.isFrozen === true || hasKnownImports(manifest, source)),
+        (this.#options.frozen === true || hasKnownImports(manifest, source)),
     );
     for (const stored of candidates) {
       if (await store.isIntact(stored, signal)) return stored;
@@ -161,7 +161,7 @@ export class PullRun {
    */
   #copiesOf(entry: PlanEntry, locked: LockEntry | undefined): readonly MirrorCopy[] | undefined {
     const { source, url } = entry;
-    const isFrozen = this.#options.isFrozen === true;
+    const isFrozen = this.#options.frozen === true;
     const isLocked = isFrozen || (source.sha256 !== undefined && source.sha256 === locked?.sha256);
     const version = isFrozen ? locked?.version : (source.version ?? (isLocked ? locked?.version : undefined));
     if (version === undefined) return undefined;

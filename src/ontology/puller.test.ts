@@ -66,7 +66,7 @@ test("a file from the address of its version does not hide a newer file at the U
   assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
   newest = "2026-02-10";
   await rm(join(project.folder, "ontologies"), { recursive: true });
-  assert.deepEqual(outcomes(await project.pull({ isFrozen: true })), { x: "fetched" });
+  assert.deepEqual(outcomes(await project.pull({ frozen: true })), { x: "fetched" });
   assert.equal(server.requests.at(-1)?.url, "/x/2026-01-01/x.ttl");
   assert.equal(manifestIn(project)["last_modified"], null);
   const [pulled] = await project.pull();

@@ -179,6 +179,6 @@ test("ontofetch pulls a taxonomy package as it is, whatever format the other sou
     [format, version, sha256, target_formats],
     ["xbrl-package", "2026.1", createHash("sha256").update(zip).digest("hex"), ["zip"]],
   );
-  const [again] = await project.pull({ isFrozen: true });
+  const [again] = await project.pull({ frozen: true });
   assert.equal(again?.outcome, "kept", JSON.stringify(again));
 });

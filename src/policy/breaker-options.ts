@@ -34,8 +34,8 @@ export interface ThrottleRuleOptions {
    */
   readonly header?: string | undefined;
   /**
-   * A text that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held
-   * back until they have arrived. @default none
+   * A text of 1 to 200 characters that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters.
+   * The response is held back until they have arrived. @default none
    */
   readonly body?: string | undefined;
   /** Cooldown for a response without Retry-After, in seconds, above 0 and at most 31 days. @default none */
@@ -61,8 +61,8 @@ export interface HostBreakerOptions extends CircuitOptions {
    */
   readonly mode?: "enforce" | "shadow" | undefined;
   /**
-   * Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503 with
-   * Retry-After. Those of defaults, of the service and of the host apply together. @default none
+   * Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503, 509
+   * and 529 with Retry-After. Those of defaults, of the service and of the host apply together. @default none
    */
   readonly throttles?: readonly ThrottleRuleOptions[] | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */
@@ -115,8 +115,8 @@ export interface BreakerDefaults extends CircuitOptions {
   /** Which HTTP statuses are failures. @default built-in lists */
   readonly classify?: ClassifyOptions | undefined;
   /**
-   * Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503 with
-   * Retry-After. Those of defaults, of the service and of the host apply together. @default none
+   * Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503, 509
+   * and 529 with Retry-After. Those of defaults, of the service and of the host apply together. @default none
    */
   readonly throttles?: readonly ThrottleRuleOptions[] | undefined;
   /** Numbers by role; a role wins over the numbers of its host. @default none */

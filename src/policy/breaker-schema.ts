@@ -73,7 +73,7 @@ const throttlesSchema = s
           .max(200)
           .optional()
           .describe(
-            "A text that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held back until they have arrived. Default: none",
+            "A text of 1 to 200 characters that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held back until they have arrived. Default: none",
           ),
         retry_after_s: seconds
           .optional()
@@ -89,7 +89,7 @@ const throttlesSchema = s
   )
   .optional()
   .describe(
-    "Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503 with Retry-After. Those of defaults, of the service and of the host apply together. Default: none",
+    "Rules that recognise throttles, in addition to 429, 403 with Retry-After or without remaining quota, and 503, 509 and 529 with Retry-After. Those of defaults, of the service and of the host apply together. Default: none",
   );
 
 const classifySchema = s.object({

@@ -1,5 +1,5 @@
-import { nearest } from "../core/text/nearest.ts";
 import type { ConfigProblem } from "../errors.ts";
+import { unknownOptions } from "./class-options.ts";
 import type { PolicyOverrides } from "./flag-layer.ts";
 import type { PolicySources } from "./load.ts";
 
@@ -46,7 +46,7 @@ export function pickOverrides(options: Readonly<Record<string, unknown>>): Polic
 export function checkSources(sources: PolicySources): ConfigProblem[] {
   if (!isObject(sources))
     return [{ where: "loadPolicy", path: "", message: `expected an object, found ${kindText(sources)}` }];
-  const problems = unknownOptions(sources, SOURCES, "");
+  const problems = unknownOptions(sources, Object.keys(SOURCES), "loadPolicy");
   for (const key of FILE_SOURCES)
     if (sources[key] === "")
       problems.push({
@@ -67,24 +67,13 @@ export function checkSources(sources: PolicySources): ConfigProblem[] {
 function checkOverrides(overrides: PolicyOverrides): ConfigProblem[] {
   if (!isObject(overrides))
     return [{ where: "overrides", path: "", message: `expected an object, found ${kindText(overrides)}` }];
-  const problems = unknownOptions(overrides, OVERRIDES, "overrides");
+  const problems = unknownOptions(overrides, Object.keys(OVERRIDES), "overrides");
   for (const [key, kind] of Object.entries(OVERRIDES)) {
     const value: unknown = overrides[key as keyof PolicyOverrides];
     if (value === undefined || isOfKind(kind, value)) continue;
     problems.push({ where: "overrides", path: key, message: `expected ${EXPECTED[kind]}, found ${kindText(value)}` });
   }
   return problems;
-}
-
-function unknownOptions(given: object, known: Readonly<Record<string, unknown>>, where: string): ConfigProblem[] {
-  const names = Object.keys(known);
-  return Object.keys(given)
-    .filter(key => !Object.hasOwn(known, key) && (given as Record<string, unknown>)[key] !== undefined)
-    .map(key => {
-      const meant = nearest(key, names);
-      const hint = meant === undefined ? `the options are ${names.join(", ")}` : `did you mean ${meant}?`;
-      return { where: where || "loadPolicy", path: key, message: `unknown option: ${hint}` };
-    });
 }
 
 function isOfKind(kind: ValueKind, value: unknown): boolean {

@@ -104,7 +104,7 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { field, limit, at 
   if (at === undefined && budget.role === undefined)
     return warning(
       "looser-than-shipped",
-      `${shown}: the shipped limit ${documented} does not hold for all its requests together`,
+      `${shown}: looser than the shipped limit ${documented}: no limit counts all its requests together`,
     );
   if (at === undefined) {
     const names = [
@@ -127,9 +127,10 @@ function finding(policy: LoadedPolicy, budget: ProbedBudget, { field, limit, at 
     const limits = [rates, Number.isFinite(each.maxConcurrent) ? capText(each) : ""].filter(text => text !== "");
     return `${limits.join(" + ")}${index === 0 && roleBudget.isPerPartition ? " for each partition" : ""}`;
   });
+  const inForce = now.filter(text => text !== "").join("; ") || "none";
   return warning(
     "looser-than-shipped",
-    `${probeText(probe)} (${role}): the shipped limit ${limit}${guardText(budget.policy)}${source} of ${shown} does not hold; the limits of ${withoutProbes(name)} apply: ${now.filter(text => text !== "").join("; ")}`,
+    `${probeText(probe)} (${role}): looser than the shipped limit ${limit}${guardText(budget.policy)}${source} of ${shown}; the limits of ${withoutProbes(name)} apply: ${inForce}`,
   );
 }
 
@@ -137,7 +138,7 @@ function headFinding(policy: LoadedPolicy, budget: ProbedBudget): PolicyFinding 
   const note = noteOf(policy, budget, "count_head");
   return warning(
     "looser-than-shipped",
-    `${withoutProbes(budget.name)} ${budget.role}: the shipped count_head true${note === undefined ? "" : ` (${note})`} does not hold: HEAD requests are not limited by a rate`,
+    `${withoutProbes(budget.name)} ${budget.role}: looser than the shipped count_head true${note === undefined ? "" : ` (${note})`}: HEAD requests are not limited by a rate`,
   );
 }
 

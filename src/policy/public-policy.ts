@@ -9,10 +9,16 @@ import type { Role } from "./roles.ts";
 
 /** A policy that was loaded and checked: files, environment and flags together. */
 export interface Policy {
-  /** The merged rate limits, in the shape of `ratelimits.yaml`; `new RateLimiter()` accepts `options`. */
-  readonly ratelimits: { readonly options: RatelimitsOptions };
-  /** The merged breaker settings, in the shape of `breakers.yaml`; `new BreakerRegistry()` accepts `options`. */
-  readonly breakers: { readonly options: BreakersOptions };
+  /** The merged rate limits. */
+  readonly ratelimits: {
+    /** In the shape of `ratelimits.yaml`; `new RateLimiter()` accepts them. */
+    readonly options: RatelimitsOptions;
+  };
+  /** The merged breaker settings. */
+  readonly breakers: {
+    /** In the shape of `breakers.yaml`; `new BreakerRegistry()` accepts them. */
+    readonly options: BreakersOptions;
+  };
   /** Hash of the policy, 16 hexadecimal digits. Equal policies have the same hash. Events contain it as `config_hash`. */
   readonly configHash: string;
   /** The effective settings of every listed host and service, and of all other hosts: `docstokg policy show`. */

@@ -2,15 +2,32 @@ import type { HubEvent } from "../http/hub-options.ts";
 
 /** The events of telemetry itself. */
 export type RunEvent =
-  | { readonly event_type: "run_started"; readonly program: string; readonly version: string }
+  /** The first event of a run. */
+  | {
+      readonly event_type: "run_started";
+      /** Name of the program. */
+      readonly program: string;
+      /** Version of docstokg. */
+      readonly version: string;
+    }
+  /** The last event of a run; absent if the process was killed. */
   | { readonly event_type: "run_ended" }
   /** A sink has dropped events: it was slower than the events, or a write failed. */
-  | { readonly event_type: "telemetry_dropped"; readonly sink: string; readonly dropped: number };
+  | {
+      readonly event_type: "telemetry_dropped";
+      /** Id of the sink: its name, or `name-2`, `name-3` for further sinks of the same name. */
+      readonly sink: string;
+      /** Number of events that it has dropped. */
+      readonly dropped: number;
+    };
 
-/** Every event, without its envelope. `sample_rate` is absent when all events of the type are recorded. */
+/** Every event, without its envelope. */
 export type EventBody =
   | Exclude<HubEvent, { readonly event_type: "breaker_before_call" }>
-  | (Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & { readonly sample_rate?: number })
+  | (Extract<HubEvent, { readonly event_type: "breaker_before_call" }> & {
+      /** Recorded share of the events of this type, above 0 and below 1; absent when all are recorded. */
+      readonly sample_rate?: number;
+    })
   | RunEvent;
 
 /** The fields of every event. */

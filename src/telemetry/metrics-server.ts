@@ -8,7 +8,10 @@ import type { MetricsRegistry } from "./sinks/prometheus-sink.ts";
 /** Options of `serveMetrics`. */
 export interface ServeMetricsOptions {
   /** A sink made by `prometheusSink`, or any object with a registry. */
-  readonly from: { readonly registry: MetricsRegistry };
+  readonly from: {
+    /** The metrics to serve. */
+    readonly registry: MetricsRegistry;
+  };
   /** 0 to 65535; 0 for any free port. */
   readonly port: number;
   /** The loopback address to listen on. @default "127.0.0.1" */

@@ -1,12 +1,20 @@
 import type { StartedCall, Tracer } from "../http/tracing.ts";
 import type { EventType, TelemetryEvent } from "./events.ts";
 
+/** Numbers of requests at one instant. */
+export interface Gauges {
+  /** Requests that were sent and have not ended. */
+  readonly inFlight: number;
+  /** Requests in a queue. */
+  readonly waiting: number;
+}
+
 /** The source of gauges when metrics are collected, such as a hub. */
 export interface GaugeSource {
-  /** `inFlight` and `waiting` are numbers of requests. */
-  snapshot(): { readonly inFlight: number; readonly waiting: number };
-  /** The same numbers, for a source whose snapshot takes long. @default snapshot */
-  counts?(): { readonly inFlight: number; readonly waiting: number };
+  /** Has the gauges among other numbers. */
+  snapshot(): Gauges;
+  /** Only the gauges, for a source whose snapshot takes long. @default snapshot */
+  counts?(): Gauges;
 }
 
 /** The telemetry that a sink belongs to. */

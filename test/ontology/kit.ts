@@ -45,10 +45,10 @@ export async function projectFor(internet: { readonly network: NetworkOptions },
     folder,
     write: text => writeFile(join(folder, "sources.yaml"), text),
     plan: () => run({}, ontofetch => ontofetch.plan(ontofetch.settings.sources)),
-    pull: ({ ids, isFrozen, onResult, ...options } = {}) =>
+    pull: ({ ids, frozen, onResult, ...options } = {}) =>
       run(options, ontofetch => {
         const chosen = ontofetch.settings.sources.filter(({ id }) => ids?.includes(id) ?? true);
-        return ontofetch.pull(chosen, { isFrozen, onResult, isAll: ids === undefined });
+        return ontofetch.pull(chosen, { frozen, onResult, all: ids === undefined });
       }),
   };
   await project.write(sources);

@@ -35,7 +35,7 @@ const ontofetch = await Ontofetch.open(settings, {
     if (event_type === "store_away") outages += 1;
   },
 });
-const results = await ontofetch.pull(settings.sources, { isAll: true });
+const results = await ontofetch.pull(settings.sources, { all: true });
 clearInterval(sampling);
 sample();
 await ontofetch.close("pull");

@@ -161,7 +161,7 @@ async function openDashboard(source: DashboardSource, { loopbackName, token, isR
   try {
     return dashboardOf(source, {
       token,
-      isReadOnly,
+      readOnly: isReadOnly,
       // Other machines may use any host name of this server. The token, kept in a SameSite=Strict cookie, protects it
       // against requests from other sites.
       hosts: loopbackName === undefined ? "any" : [...LOOPBACK_NAMES, loopbackName],

@@ -173,7 +173,7 @@ test("the tables fit terminals of 80 and 40 columns", async t => {
 
 test("limits show says when a process has more keys than it publishes", async t => {
   const { store, hub } = await busyHub(t);
-  for (let n = 0; n <= 200; n += 1) hub.limits.hold(`host-${n}.example`, 600);
+  for (let n = 0; n <= 200; n += 1) hub.limits.hold(`host-${n}.example`, { seconds: 600 });
   for (;;) {
     const [{ keys, isPartial }] = await waitForProcesses(store);
     if (isPartial) {
@@ -282,7 +282,7 @@ test("control characters in the reason and the author of an order do not reach t
   const { hub, limits } = await memberOfService(t);
   const reason = "a\u{1b}[2J\nb";
   hub.limits.set("service:loop", "2/SECOND", { reason, by: "\u{1b}]0;x\u{7}" });
-  hub.limits.hold("service:loop", 60, { reason });
+  hub.limits.hold("service:loop", { seconds: 60, reason });
   const isShown = (text: string) => text.includes("ordered by") && text.includes("by an operator");
   let shown = await limits("show");
   while (!isShown(shown)) {

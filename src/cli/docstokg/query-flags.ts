@@ -30,9 +30,9 @@ export function addQueryFlags(command: Command): void {
 export function queryOf(flags: Flags): OpenAlexQuery | undefined {
   const text = flags["query"];
   if (typeof text !== "string") return undefined;
-  const { fromYear, toYear, isOpenOnly } = filterOf(flags);
+  const { fromYear, toYear, openOnly } = filterOf(flags);
   const max = flags["max"] === undefined ? undefined : wholeNumberFlag(QUERY_REFINEMENTS.max, flags["max"], 0);
-  const query = { text, fromYear, toYear, isOpenOnly, max };
+  const query = { text, fromYear, toYear, openOnly, max };
   const problems = queryProblems(query);
   if (problems.length > 0) throw new ConfigError(problems);
   return query;
@@ -43,7 +43,7 @@ export function filterOf(flags: Flags): WorkFilter {
   return {
     fromYear: yearOf(flags, "fromYear"),
     toYear: yearOf(flags, "toYear"),
-    isOpenOnly: flags["openOnly"] === true,
+    openOnly: flags["openOnly"] === true,
     licences: namesOf(flags, "licence"),
     types: namesOf(flags, "type"),
   };

@@ -201,6 +201,15 @@ test("in shadow mode a request is sent, and the text says what would have happen
   assert.equal(both.kind, "send");
 });
 
+test("without a shared store the steady rate of a role in shadow mode is only reported", () => {
+  const unknown: SharedFacts = { kind: "unknown", reason: "" };
+  const shadowed = { ...policy, route: { ...policy.route, roleBudget: { ...roleBudget, isShadow: true } } };
+  assert.match(
+    whyVerdict("metadata", shadowed, unknown, unread).text,
+    /at once\. Shadow mode only reports: one request every 500 ms when its windows are full/,
+  );
+});
+
 test("a hold is enforced in shadow mode too, and the later of a hold and a window decides", () => {
   const shadowed = { ...policy, route: { ...policy.route, roleBudget: { ...roleBudget, isShadow: true } } };
   const constraint: Constraint = { kind: "cooldown", owner: host, limit: "hold (pause)" };

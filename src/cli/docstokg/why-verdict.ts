@@ -150,8 +150,9 @@ function pidsOf(processes: readonly { readonly pid: number }[]): string {
 /** Without a shared store only the policy is known. */
 function newProcessVerdict(route: PolicyFacts["route"]): WhyVerdict {
   const { ms, limit } = steadySpacing(route);
-  const steady = ms > 0 ? `, then one request every ${formatWait(ms)} when its windows are full (${limit})` : "";
-  return sent(`A new process sends this request at once${steady}. The state of running processes is unknown.`);
+  const steady = `one request every ${formatWait(ms)} when its windows are full (${limit})`;
+  const pace = ms === 0 ? "" : route.roleBudget.isShadow ? `. Shadow mode only reports: ${steady}` : `, then ${steady}`;
+  return sent(`A new process sends this request at once${pace}. The state of running processes is unknown.`);
 }
 
 function limitText(constraint: Constraint): string {

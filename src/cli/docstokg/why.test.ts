@@ -104,10 +104,10 @@ test("why finds the key of a host that is not among the 200 busiest ones of a pr
   const { origin } = await serve(t, (_, response) => response.end());
   const hub = await createHub({ env: {}, store, cache: false });
   t.after(() => hub.close());
-  hub.limits.hold("host-0.example", 600);
+  hub.limits.hold("host-0.example", { seconds: 600 });
   await until(() => lastOrder(store) > 0);
   const first = lastOrder(store);
-  for (let n = 1; n <= 300; n += 1) hub.limits.hold(`host-${n}.example`, 600);
+  for (let n = 1; n <= 300; n += 1) hub.limits.hold(`host-${n}.example`, { seconds: 600 });
   await (await hub.fetch(origin)).text();
   for (;;) {
     const { stdout } = await runCli(["limits", "show", "--json", "--store", store]);

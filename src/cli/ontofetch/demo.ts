@@ -138,7 +138,7 @@ class Demo {
     return this.#withOntofetch(options, ontofetch =>
       ontofetch.pull(
         ontofetch.settings.sources.filter(({ id }) => ids?.includes(id) ?? true),
-        { isAll: ids === undefined, isFrozen, onResult: result => this.#print(`${resultLine(result)}\n`) },
+        { all: ids === undefined, frozen: isFrozen, onResult: result => this.#print(`${resultLine(result)}\n`) },
       ),
     );
   }

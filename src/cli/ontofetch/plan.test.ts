@@ -23,6 +23,12 @@ test("Ctrl-C ends a plan with 130", async () => {
   assert.equal(isListening, false);
 });
 
+test("pull refuses --accept beside --frozen, where it has no effect", async () => {
+  const { exitCode, stderr } = await runIn(ontofetch, ["pull", "--frozen", "--accept"]);
+  assert.equal(exitCode, 2);
+  assert.equal(stderr, "ontofetch: --accept: has no effect with --frozen, which accepts only the locked bytes\n");
+});
+
 test("flags are refused by commands on which they have no effect", async () => {
   for (const [argv, flag] of [
     [["plan"], "--check"],

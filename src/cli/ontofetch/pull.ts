@@ -8,6 +8,7 @@ import { printJson } from "../output/json.ts";
 import { printable } from "../output/printable.ts";
 import { PolicyReloader, WATCH_POLICY_FLAG } from "../policy-reloader.ts";
 import type { CommandModule } from "../program.ts";
+import { usageError } from "../usage-error.ts";
 import { openOntofetch } from "./open-ontofetch.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { ARGUMENTS, addSettingsFlags, chosenSources, ontofetchSettingsOf, RATE_FLAGS } from "./settings-flags.ts";
@@ -25,6 +26,8 @@ export const pull: CommandModule = {
   },
   run: (ids, flags, io) =>
     interruptible(io, async signal => {
+      if (flags["frozen"] === true && flags["accept"] === true)
+        throw usageError("--accept", "has no effect with --frozen, which accepts only the locked bytes");
       const readSettings = () => ontofetchSettingsOf(flags, io);
       using reloader = await PolicyReloader.open(flags, io, [sourcesFile(flags, io.env, process.cwd())]);
       const settings = await readSettings();
@@ -57,9 +60,9 @@ export const pull: CommandModule = {
       });
       try {
         const results = await ontofetch.pull(sources, {
-          isFrozen: flags["frozen"] === true,
-          isAccepted: flags["accept"] === true,
-          isAll: ids.length === 0,
+          frozen: flags["frozen"] === true,
+          accept: flags["accept"] === true,
+          all: ids.length === 0,
           onResult: result => {
             progress.done(result.id);
             if (!flags["json"]) (result.outcome === "failed" ? io.stderr : io.stdout).write(`${resultLine(result)}\n`);

@@ -4,12 +4,14 @@
  * because a bug in a program must not open the circuit of a healthy host.
  */
 
-/** A classified response or error. `throttled`: the host works, and requires fewer requests. */
+/** A classified response or error. */
 export type Outcome =
   | { readonly kind: "success" }
   | {
       readonly kind: "failure";
+      /** `status`: the host has answered. `network`: no complete answer, or one that is not HTTP. */
       readonly cause: "status" | "network";
+      /** The host works, and requires fewer requests. */
       readonly throttled: boolean;
       /** The call never reached the host: DNS, connect or TLS failed. @default false */
       readonly unreached?: boolean | undefined;

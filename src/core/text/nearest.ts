@@ -16,5 +16,11 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
+/** What to try instead of an unknown option: the nearest one, or else any of them. */
+export function optionHint(option: string, known: readonly string[]): string {
+  const meant = nearest(option, known);
+  return meant === undefined ? `the options are ${known.join(", ")}` : `did you mean ${meant}?`;
+}
+
 /** The work grows with the product of the lengths, and no valid word is this long. */
 const MAX_LENGTH = 64;

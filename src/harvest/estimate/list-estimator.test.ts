@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadPolicy } from "../../policy/load.ts";
+import type { RatelimitsOptions } from "../../policy/ratelimit-options.ts";
 import { identify } from "../identifiers/identifiers.ts";
 import { orderFor, RESOLVERS } from "../resolvers/order.ts";
 import type { Work } from "../work.ts";
@@ -16,8 +17,12 @@ function workNamed(token: string): Work {
   return named.work;
 }
 
-async function estimatorOf(tokens: readonly string[], maxBreakerWaitMs = 900_000): Promise<ListEstimator> {
-  const { ratelimits } = await loadPolicy({ env: {} });
+async function estimatorOf(
+  tokens: readonly string[],
+  maxBreakerWaitMs = 900_000,
+  options: RatelimitsOptions = {},
+): Promise<ListEstimator> {
+  const { ratelimits } = await loadPolicy({ env: {}, ratelimits: options });
   const order = (work: Work) => orderFor(work, KEYLESS);
   const estimator = new ListEstimator({ limits: ratelimits.resolved, order, yields: TYPICAL_YIELDS, maxBreakerWaitMs });
   for (const token of tokens)
@@ -33,6 +38,16 @@ test("the service that takes longest decides, and works are counted by kind", as
   // One request in 3 s, with a guard of half a second.
   assert.equal(ms, 350_000);
   assert.deepEqual([services[0]?.service, services[0]?.calls], ["service arxiv", 101]);
+});
+
+test("limits in shadow mode take no time, and neither do the totals above them", async () => {
+  const estimator = await estimatorOf(arxivIds, 900_000, { mode: "shadow" });
+  const { ms, services } = estimator.total;
+  assert.equal(ms, 0);
+  assert.equal(
+    services.find(({ service }) => service === "service arxiv")?.limits,
+    "1/3SECOND + 1000/DAY (shadow mode)",
+  );
 });
 
 test("the rest of a run takes the time of the works that are left", async () => {

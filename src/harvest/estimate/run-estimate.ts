@@ -65,6 +65,8 @@ export class RunEstimator {
     for (const { host, path, role, units, isDispensable } of calls) {
       const { name, roleBudget, above } = this.#limits.route(host, role, path);
       this.#use(hostLabel(name), role, roleBudget, units * works, isDispensable);
+      // Requests of a role in shadow mode wait for no total either.
+      if (roleBudget.isShadow) continue;
       for (const total of above) this.#use(hostLabel(total.name), "total", total.policy, units * works, isDispensable);
     }
   }
@@ -72,7 +74,7 @@ export class RunEstimator {
   /** @param maxBreakerWaitMs how long the run waits for a spent quota when nothing else is left */
   estimate(maxBreakerWaitMs: number): RunEstimate {
     const plans = [...this.#budgets.values()]
-      .filter(({ windows }) => windows.length > 0)
+      .filter(({ limits }) => limits !== "")
       .map(use => {
         const longestMs = use.isDispensable ? SHORT_WINDOW_MS : Math.max(SHORT_WINDOW_MS, maxBreakerWaitMs);
         // The run waits for the short windows. When a long window is full, further calls are not sent.
@@ -102,15 +104,22 @@ export class RunEstimator {
     return { works: this.#works, kinds: this.#kinds, ms, services };
   }
 
-  #use(service: string, role: string, policy: BudgetPolicy, units: number, isDispensable: boolean): void {
+  #use(
+    service: string,
+    role: string,
+    policy: BudgetPolicy & { readonly isShadow?: boolean },
+    units: number,
+    isDispensable: boolean,
+  ): void {
     const key = `${service} ${role}`;
     const known = this.#budgets.get(key);
     if (known === undefined) {
-      const windows = policy.rates.map(({ limit, windowUs }) => ({
-        limit,
-        windowMs: (windowUs + policy.guardUs) / 1000,
-      }));
-      this.#budgets.set(key, { service, role, limits: policy.labels.join(" + "), windows, units, isDispensable });
+      const rates = policy.labels.join(" + ");
+      const windows = policy.isShadow
+        ? []
+        : policy.rates.map(({ limit, windowUs }) => ({ limit, windowMs: (windowUs + policy.guardUs) / 1000 }));
+      const limits = policy.isShadow && rates !== "" ? `${rates} (shadow mode)` : rates;
+      this.#budgets.set(key, { service, role, limits, windows, units, isDispensable });
       return;
     }
     known.units += units;

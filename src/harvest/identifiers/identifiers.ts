@@ -9,7 +9,15 @@ import { withoutInvisible } from "./split-identifiers.ts";
 import { canonicalWebUrl, percentDecoded } from "./web-url.ts";
 
 /** The work that a text names, or why it names none. */
-export type IdentifyResult = { readonly work: Work } | { readonly message: string };
+export type IdentifyResult =
+  | {
+      /** The work that the text identifies. */
+      readonly work: Work;
+    }
+  | {
+      /** Why the text is no identifier, and what is expected. */
+      readonly message: string;
+    };
 
 /** A URL of 4096 characters, and some more for a prefix such as `url:`. */
 const TOKEN_CHARS_MAX = 4200;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type OpenAlexQuery, pageRequest, parsePage, QUERY_WORKS_DEFAULT } from "./openalex-query.ts";
 
-const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, isOpenOnly: true, max: 150 };
+const query: OpenAlexQuery = { text: " black & white ", fromYear: 2019, toYear: 2021, openOnly: true, max: 150 };
 
 /** The response to the request of a page: the first one, or the one with this number. */
 function paged(results: readonly unknown[], meta: object = {}, worksSoFar = 0, asked = query, at?: string) {

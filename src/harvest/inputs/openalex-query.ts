@@ -13,7 +13,7 @@ export interface OpenAlexQuery {
   readonly fromYear?: number | undefined;
   readonly toYear?: number | undefined;
   /** Only works with an open copy known to OpenAlex. @default false */
-  readonly isOpenOnly?: boolean | undefined;
+  readonly openOnly?: boolean | undefined;
   /** Maximum number of works; each page of up to 100 works costs part of the daily budget. @default 100 */
   readonly max?: number | undefined;
 }
@@ -31,7 +31,7 @@ export function pageRequest(query: OpenAlexQuery, at?: string): ResolverRequest 
   const filters = [
     query.fromYear !== undefined ? `from_publication_date:${query.fromYear}-01-01` : [],
     query.toYear !== undefined ? `to_publication_date:${query.toYear}-12-31` : [],
-    query.isOpenOnly === true ? "open_access.is_oa:true" : [],
+    query.openOnly === true ? "open_access.is_oa:true" : [],
   ].flat();
   return {
     url: urlWithQuery("https://api.openalex.org/works", {

@@ -48,8 +48,15 @@ export interface Candidate {
   readonly version?: "published" | "accepted" | "submitted" | undefined;
   /** As the service writes it: `cc-by-4.0`, a URL, `publisher-specific`. */
   readonly licence?: string | undefined;
-  /** Lower-case hex. */
-  readonly checksum?: { readonly algorithm: "md5" | "sha256"; readonly hex: string } | undefined;
+  /** The checksum that the service publishes for the file. */
+  readonly checksum?:
+    | {
+        /** The hash function. */
+        readonly algorithm: "md5" | "sha256";
+        /** Lower-case hex. */
+        readonly hex: string;
+      }
+    | undefined;
   /** Size according to the service. */
   readonly bytes?: number | undefined;
   /** Which part of the work the file is. Sources and supplements are downloaded with `--formats all` only. @default article */
@@ -66,15 +73,23 @@ export type Finding =
       readonly candidates: readonly Candidate[];
       /** Further identifiers of the work, for the resolvers that follow. */
       readonly ids?: WorkIds | undefined;
+      /** What the service knows about the work. */
       readonly metadata?: WorkMetadata | undefined;
     }
   /** The resolver needs a further request. */
-  | { readonly kind: "follow-up"; readonly request: ResolverRequest }
+  | {
+      readonly kind: "follow-up";
+      /** `parse` is called again, with its response. */
+      readonly request: ResolverRequest;
+    }
   /** The service has no copy. It may still know the work. */
   | {
       readonly kind: "none";
+      /** The service does not know the work, names no copy of it, or names none that is open access. */
       readonly reason: "unknown-work" | "no-copy" | "not-open";
+      /** Further identifiers of the work, for the resolvers that follow. */
       readonly ids?: WorkIds | undefined;
+      /** What the service knows about the work. */
       readonly metadata?: WorkMetadata | undefined;
     }
   /**
@@ -83,7 +98,9 @@ export type Finding =
    */
   | {
       readonly kind: "failure";
+      /** `unavailable`: the same request may succeed later. */
       readonly reason: "unreadable" | "refused" | "challenge-page" | "unavailable";
+      /** What the service has answered, in one line. */
       readonly message: string;
       /** The service refuses this program, its key or its email address: every other work would be refused too. */
       readonly isForAllWorks?: true | undefined;

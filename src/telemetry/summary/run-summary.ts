@@ -171,12 +171,21 @@ export interface RunSummary {
   /** Waits before sending. */
   readonly delayMs: DelaySummary;
   /** Sums over `keys`. */
-  readonly limiter: { readonly acquired: number; readonly blocked: number; readonly headSkipped: number };
+  readonly limiter: {
+    /** Grants that used a unit of a rate limit. */
+    readonly acquired: number;
+    /** Requests that the limiter refused. */
+    readonly blocked: number;
+    /** HEAD requests that the rate limit does not count. */
+    readonly headSkipped: number;
+  };
   /** Openings, and calls that breakers refused. */
   readonly breaker: {
     /** Circuits that opened, and cooldowns that began. */
     readonly opens: number;
+    /** `opens`, divided by the duration of the run in hours. */
     readonly opensPerHour: number;
+    /** `opens` by what caused them. */
     readonly opensByReason: Readonly<Record<OpenReasonKind, number>>;
     /** Calls that a breaker refused. `limiter.blocked` does not include them. */
     readonly denied: number;
@@ -186,12 +195,22 @@ export interface RunSummary {
      */
     readonly timeSavedMs: number;
     /** Results of the first calls after an opening. */
-    readonly afterOpen: { readonly succeeded: number; readonly failed: number; readonly successRate: number };
+    readonly afterOpen: {
+      /** Calls that succeeded. */
+      readonly succeeded: number;
+      /** Calls that failed. */
+      readonly failed: number;
+      /** `succeeded` as a share of both. */
+      readonly successRate: number;
+    };
     /** Hosts with openings or refused calls, most openings first. */
     readonly hosts: readonly BreakerHostSummary[];
   };
   /** What enforcing would have done to requests that shadow mode sent, most affected hosts first. */
-  readonly shadow: Omit<ShadowSummary, "host"> & { readonly hosts: readonly ShadowSummary[] };
+  readonly shadow: Omit<ShadowSummary, "host"> & {
+    /** The same numbers by host. */
+    readonly hosts: readonly ShadowSummary[];
+  };
   /** Waits and refusals by the setting that decided them, longest total wait first. */
   readonly decisions: readonly DecisionSummary[];
   /** Calls by host and role, most calls first. */

@@ -28,8 +28,17 @@ export interface SimulatedWork {
   readonly landing: string | undefined;
   /** The number of the work at repositories. */
   readonly record: number;
-  /** Length and hashes of the file that every good copy returns. */
-  readonly file: { readonly bytes: number; readonly md5: string; readonly sha1: string; readonly sha256: string };
+  /** The file that every good copy returns. */
+  readonly file: {
+    /** Length in bytes. */
+    readonly bytes: number;
+    /** Hash in lower-case hex. */
+    readonly md5: string;
+    /** Hash in lower-case hex. */
+    readonly sha1: string;
+    /** Hash in lower-case hex. */
+    readonly sha256: string;
+  };
 }
 
 export interface Catalogue {

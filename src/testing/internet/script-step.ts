@@ -17,7 +17,7 @@ export type StepEffect =
   /** `status` sends an error page, `reset` closes the connection, `silence` never responds. */
   | {
       readonly effect: "outage";
-      /** @default "status" */
+      /** How the host fails. @default "status" */
       readonly how?: "status" | "reset" | "silence";
       /** The status of the error page. @default 503 */
       readonly status?: number;
@@ -33,7 +33,7 @@ export type StepEffect =
   /** Refuses the request, as a server does above its limit. */
   | {
       readonly effect: "throttle";
-      /** @default 429 */
+      /** The status of the refusal. @default 429 */
       readonly status?: 429 | 503;
       /** Seconds in the Retry-After field. @default no Retry-After */
       readonly retryAfterS?: number;
@@ -50,12 +50,18 @@ export type StepEffect =
   | { readonly effect: "html" }
   /** Sends a bot check of Cloudflare with status 403. */
   | { readonly effect: "challenge" }
-  /** Redirects to the same URL `hops` times before the response. */
-  | { readonly effect: "redirects"; readonly hops: number }
-  /**
-   * Multiplies the limits of the host by `factor`, in what it enforces and what it announces. A limit stays at least 1.
-   */
-  | { readonly effect: "limits"; readonly factor: number };
+  /** Redirects to the same URL before the response. */
+  | {
+      readonly effect: "redirects";
+      /** How many times. */
+      readonly hops: number;
+    }
+  /** Multiplies the limits of the host, in what it enforces and what it announces. */
+  | {
+      readonly effect: "limits";
+      /** A limit stays at least 1. */
+      readonly factor: number;
+    };
 
 /** One step of a script: a condition and an effect. */
 export type ScriptStep = StepCondition & StepEffect;

@@ -26,7 +26,15 @@ export interface StartedStep {
 /** A running simulated internet. */
 export interface Internet {
   /** Pass it to `createHub({ network })`: it connects every host to loopback and trusts the certificate. */
-  readonly network: { readonly connectTo: readonly string[]; readonly tls: { readonly ca: string } };
+  readonly network: {
+    /** The ports on loopback, for `network.connectTo`. */
+    readonly connectTo: readonly string[];
+    /** For `network.tls`. */
+    readonly tls: {
+      /** The certificate of all simulated hosts, in PEM. */
+      readonly ca: string;
+    };
+  };
   /**
    * The simulated hosts. A request to another host gets status 421, or fails because the certificate does not name it.
    */

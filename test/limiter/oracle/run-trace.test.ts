@@ -44,7 +44,7 @@ function changed(limiter: RateLimiter, acquire: TracedLimiter["acquire"]): Trace
     check: request => limiter.check(request),
     record429: request => limiter.record429(request),
     recordSuccess: request => limiter.recordSuccess(request),
-    cooldownFor: (request, ms) => limiter.cooldownFor(request, ms),
+    cooldownFor: request => limiter.cooldownFor(request),
     reload: limits => limiter.reload(limits),
     snapshot: () => limiter.snapshot(),
   };

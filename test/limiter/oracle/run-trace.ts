@@ -92,7 +92,7 @@ class Trace implements TraceResult {
     else if (step.do === "advance") await time.advance(step.ms);
     else if (step.do === "wall") time.stepWall(step.ms);
     else if (step.do === "answer") this.#limiter[step.isThrottled ? "record429" : "recordSuccess"](step.call);
-    else if (step.do === "cooldown") this.#limiter.cooldownFor(step.call, step.ms);
+    else if (step.do === "cooldown") this.#limiter.cooldownFor({ ...step.call, ms: step.ms });
     else if (step.do === "reload") this.#reload(step.policy);
     else if (step.do === "stall") {
       this.#stallEndUs = time.monotonicUs() + step.ms * 1000;
