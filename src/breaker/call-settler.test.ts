@@ -94,7 +94,7 @@ test("a result without a permit ends the oldest trial call, also a throttle of a
   assert.ok(registry.allow({ host }).isAllowed);
   assert.equal(registry.check({ host })?.state, "half_open");
   registry.allow({ host, role: "landing" }).report({ ...THROTTLED, retryAfterMs: 1000 });
-  registry.onFailure({ host, status: 429, retryAfterS: 1 });
+  registry.onFailure({ host, status: 429, retryAfterMs: 1000 });
   time.tick(1000);
   assert.equal(registry.check({ host }), undefined);
 });
