@@ -194,6 +194,17 @@ describe("half-open", () => {
     assert.equal(isAllowed(), true);
   });
 
+  test("a probe that is never reported loses its slot after a day, however long its timeoutMs is", async () => {
+    for (const timeoutMs of [Number.MAX_SAFE_INTEGER, Number.MAX_VALUE]) {
+      const { time, registry, isAllowed } = await halfOpen("metadata");
+      registry.allow({ host, timeoutMs });
+      await time.advance(86_399_999);
+      assert.equal(isAllowed(), false);
+      await time.advance(1);
+      assert.equal(isAllowed(), true);
+    }
+  });
+
   test("probes get a jitter of at most jitter_ms, calls of a closed circuit get none", async () => {
     let draw = 0;
     const { time, registry, answers } = setUp(plain, () => (draw++ % 100) / 100);
