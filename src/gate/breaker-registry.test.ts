@@ -462,6 +462,8 @@ describe("partitions", () => {
     registry.open(host, 600);
     for (const status of [registry.state(host, undefined, "a"), registry.briefState(host, undefined, "a")])
       assert.deepEqual([status.state, status.remainingMs], ["open", 600_000]);
+    const fieldsOf = (partition?: string) => Object.keys(registry.state(host, undefined, partition)).toSorted();
+    assert.deepEqual(fieldsOf("a"), fieldsOf());
     registry.close(host);
     registry.onFailure({ host, status: 429, retryAfterS: 60 });
     assert.equal(registry.state(host, undefined, "a").state, "closed", "a cooldown without a partition");
