@@ -253,7 +253,8 @@ export class Breakers implements PermitOwner {
     const isShadow = table.policies.isShadow(commonName(circuitName));
     const isPartition = nameWithoutPartition(circuitName) !== undefined;
     const own = known.filter(({ name }) => !isPartition || nameWithoutPartition(name) !== undefined);
-    const [circuit = new HostBreaker(circuitName), cooldown = circuit, host, ...others] = own;
+    const circuit = own.find(({ name }) => name === circuitName) ?? new HostBreaker(circuitName);
+    const [cooldown = circuit, host, ...others] = own.filter(owner => owner !== circuit);
     // For a partition, only operators' orders for its host or service without the partition apply.
     const common = [...others, ...known.filter(owner => !own.includes(owner))];
     const owners = { circuit, cooldown, host, common, former, isShadow };
