@@ -37,7 +37,7 @@ export interface AllowRequest {
   readonly resolver?: string | undefined;
   /**
    * The longest duration of the call in milliseconds, finite and greater than 0. A trial call that is never reported
-   * blocks the half-open circuit for this long plus 5 s.
+   * blocks the half-open circuit for this long plus 5 s, and at most for a day.
    * @default 30_000
    */
   readonly timeoutMs?: number | undefined;
@@ -61,6 +61,8 @@ export interface HeldOwner {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const LEASE_MARGIN_MS = 5000;
+/** With a lease of thousands of years, its end is beyond the range of the numbers that stores keep. */
+const LEASE_MAX_MS = 86_400_000;
 const NO_CHANGES: readonly BreakerChange[] = [];
 
 /**
@@ -251,7 +253,8 @@ export class Breakers implements PermitOwner {
     const isShadow = table.policies.isShadow(commonName(circuitName));
     const isPartition = nameWithoutPartition(circuitName) !== undefined;
     const own = known.filter(({ name }) => !isPartition || nameWithoutPartition(name) !== undefined);
-    const [circuit = new HostBreaker(circuitName), cooldown = circuit, host, ...others] = own;
+    const circuit = own.find(({ name }) => name === circuitName) ?? new HostBreaker(circuitName);
+    const [cooldown = circuit, host, ...others] = own.filter(owner => owner !== circuit);
     // For a partition, only operators' orders for its host or service without the partition apply.
     const common = [...others, ...known.filter(owner => !own.includes(owner))];
     const owners = { circuit, cooldown, host, common, former, isShadow };
@@ -359,7 +362,7 @@ export class Breakers implements PermitOwner {
 function leaseUsOf(timeoutMs: number): number {
   if (!(timeoutMs > 0 && timeoutMs < Number.POSITIVE_INFINITY))
     throw new RangeError(`timeoutMs must be a finite number greater than 0, got ${timeoutMs}`);
-  return (timeoutMs + LEASE_MARGIN_MS) * 1000;
+  return Math.min(timeoutMs + LEASE_MARGIN_MS, LEASE_MAX_MS) * 1000;
 }
 
 function hasTrial(rampUps: readonly RampUp[]): boolean {

@@ -60,29 +60,29 @@ export function hostStatusOf(
     const circuit = host.circuits[role];
     return circuit === undefined ? [] : [{ role, ...circuitStatusOf(circuit, nowUs) }];
   });
-  const { state, reason, remainingMs, cooldownMs } = combinedStatus(roles, cooldown);
-  return {
-    host: host.name,
-    state,
-    reason,
-    remainingMs,
-    openUntilWallMs: remainingMs > 0 ? wallMs + remainingMs : undefined,
-    cooldownMs,
-    windowFailures: host.failuresAt(nowUs, windowUs),
-    roles,
-  };
+  return statusOf(host.name, roles, cooldown, host.failuresAt(nowUs, windowUs), wallMs);
 }
 
-/** The state of a host as far as operators have ordered it. */
+/** The state that a host would have if only the orders of operators had opened its circuits or started cooldowns. */
 export function orderedStatusOf(host: HostBreaker, { monotonicUs: nowUs, wallMs }: ClockReading): HostStatus {
   const roles = ROLES.flatMap(role => {
     const circuit = host.circuits[role];
     const [ordered] = openUntil(circuit?.orderAt(nowUs), nowUs);
     return ordered === undefined ? [] : [{ role, ...ordered, failures: 0, probes: 0 }];
   });
-  const combined = combinedStatus(roles, remainingCooldown(host.orderAt(nowUs), nowUs));
-  const openUntilWallMs = combined.remainingMs > 0 ? wallMs + combined.remainingMs : undefined;
-  return { host: host.name, ...combined, openUntilWallMs, windowFailures: 0, roles };
+  return statusOf(host.name, roles, remainingCooldown(host.orderAt(nowUs), nowUs), 0, wallMs);
+}
+
+function statusOf(
+  host: string,
+  roles: readonly RoleStatus[],
+  cooldown: ReturnType<typeof remainingCooldown<OpenReason>>,
+  windowFailures: number,
+  wallMs: number,
+): HostStatus {
+  const { state, reason, remainingMs, cooldownMs } = combinedStatus(roles, cooldown);
+  const openUntilWallMs = remainingMs > 0 ? wallMs + remainingMs : undefined;
+  return { host, state, reason, remainingMs, openUntilWallMs, cooldownMs, windowFailures, roles };
 }
 
 /** Whether calls are sent, and why not and for how long. */

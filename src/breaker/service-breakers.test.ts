@@ -166,3 +166,15 @@ test("a cooldown of a service holds its members in the other processes of the st
   await one.gate.close();
   await two.gate.close();
 });
+
+test("the key of a host names the service whose circuit is open, as its refusals do, also if the host had an order", async () => {
+  const services = { pair: { members: ["a.example", "b.example"] } };
+  const breakers = { extends: "none", services: { pair: { fail_max: 2 } } } as const;
+  const { registry, time, send, entryOf } = await setUp({ ratelimits: { services }, breakers });
+  registry.open("a.example", 1);
+  await time.advance(1000);
+  for (let call = 0; call < 2; call += 1) await send("b.example/", 503);
+  const owner = { kind: "breaker", owner: "service pair", limit: "open circuit (failures)" };
+  assert.deepEqual(registry.check(entryOf("a.example/"))?.constraint, owner);
+  assert.deepEqual(breakersOf(registry).denialOfKey("a.example", "metadata")?.constraint, owner);
+});

@@ -194,6 +194,17 @@ describe("half-open", () => {
     assert.equal(isAllowed(), true);
   });
 
+  test("a probe that is never reported loses its slot after a day, however long its timeoutMs is", async () => {
+    for (const timeoutMs of [Number.MAX_SAFE_INTEGER, Number.MAX_VALUE]) {
+      const { time, registry, isAllowed } = await halfOpen("metadata");
+      registry.allow({ host, timeoutMs });
+      await time.advance(86_399_999);
+      assert.equal(isAllowed(), false);
+      await time.advance(1);
+      assert.equal(isAllowed(), true);
+    }
+  });
+
   test("probes get a jitter of at most jitter_ms, calls of a closed circuit get none", async () => {
     let draw = 0;
     const { time, registry, answers } = setUp(plain, () => (draw++ % 100) / 100);
@@ -451,6 +462,8 @@ describe("partitions", () => {
     registry.open(host, 600);
     for (const status of [registry.state(host, undefined, "a"), registry.briefState(host, undefined, "a")])
       assert.deepEqual([status.state, status.remainingMs], ["open", 600_000]);
+    const fieldsOf = (partition?: string) => Object.keys(registry.state(host, undefined, partition)).toSorted();
+    assert.deepEqual(fieldsOf("a"), fieldsOf());
     registry.close(host);
     registry.onFailure({ host, status: 429, retryAfterMs: 60_000 });
     assert.equal(registry.state(host, undefined, "a").state, "closed", "a cooldown without a partition");

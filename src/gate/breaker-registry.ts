@@ -307,7 +307,7 @@ export class BreakerRegistry {
     return distinctOwners(table.ownersOf(host, path, partition));
   }
 
-  /** For a partition, the state of its host or service as far as operators have ordered it: nothing else applies. */
+  /** For a partition, what operators' orders for its host or service do to its calls. Nothing else of these applies to it. */
   #commonOrdersOf(host: string, path?: string, partition?: string): readonly HostStatus[] {
     if (partition === undefined || isServiceName(host)) return [];
     const { common } = this.#breakers.table.ownersOf(host, path, partition);

@@ -34,16 +34,19 @@ export interface EntryRequest {
   readonly host: string;
   readonly role: Role;
   /**
-   * The service whose limits apply: instead of the defaults for a host that the policy does not list, and in addition to
-   * the limits of the host for a service with `per_host`.
-   * The breaker is still that of the host. An unknown service is a RangeError.
+   * The service whose limits apply. If it has `per_host`, they apply in addition to the limits of the host. Otherwise
+   * they replace the defaults of a host that the policy does not list. The breaker is still that of the host. An unknown
+   * service is a RangeError.
    */
   readonly service?: string | undefined;
   /** The tenant or API key of the call, for budgets that the policy marks `per: partition`. */
   readonly partition?: string | undefined;
   /** Needed only for hosts that the policy splits by path. */
   readonly path?: string | undefined;
-  /** The keys that the request carries, which decide which limits `with` a key apply. @default what https sends */
+  /**
+   * The keys that the request carries, which decide which limits `with` a key apply.
+   * @default those of a request over https
+   */
   readonly sentKeys?: SentKeys | undefined;
   /** @default "GET" */
   readonly method?: string | undefined;

@@ -6,6 +6,8 @@ import type { EntryRequest } from "../limiter/entry-request.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import type { RatelimitsOptions } from "../policy/ratelimit-schema.ts";
 import { FakeTime } from "../testing/fake-time.ts";
+import { FormerMembers } from "./former-members.ts";
+import { MovedPlaces } from "./moved-places.ts";
 
 const host = "www.example.org";
 const HOUR = { rates: "4/HOUR", guard_ms: 0 };
@@ -155,4 +157,23 @@ test("a new host looks up once which service it has left, however many partition
   lookups = 0;
   for (let n = 0; n < 10; n += 1) assert.equal(burst(gate, { host: `h${n}.example.org` }), 0);
   assert.equal(lookups, 10);
+});
+
+test("a later reload does not look through all partitions for each partition of the former service", () => {
+  const metadata = { ...HOUR, per: "partition" } as const;
+  const services = (...members: string[]) => limitPoliciesFrom({ services: { whole: { members, metadata } } }, "test");
+  const [before, between, now] = [services("a.example", "*.example.org"), services("a.example"), services("b.example")];
+  const gate = new Gate(before, new FakeTime());
+  for (let n = 0; n < 100; n += 1) gate.tryEnter({ host, role: "metadata", partition: `${n}`, stamp: "granted" });
+  const members = new FormerMembers();
+  members.reloaded(gate.roleBudgets(), before, between, 0);
+  let listed = 0;
+  const partitions = () => {
+    listed += 1;
+    return [...gate.roleBudgets()];
+  };
+  const noBudget = () => assert.fail("no budget takes over units");
+  const moved = new MovedPlaces(now);
+  members.countAgain({ before: between, now, partitions, budgetAt: noBudget, dividedAt: noBudget, nowUs: 1, moved });
+  assert.ok(listed <= 1, `listed ${listed} times`);
 });

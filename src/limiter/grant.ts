@@ -40,7 +40,7 @@ export interface GrantOwner {
   giveBack(roleBudget: RoleBudget, generation: number, charge: Charge): void;
   /** Whether the budgets can return costs and units of a request that counts since `stampedUs`. */
   isRefundable(stampedUs: number): boolean;
-  /** The same for a request that counts since `stampedUs`. */
+  /** A request that was stamped when it was granted was not sent: returns its units and costs, if that is possible. */
   refund(roleBudget: RoleBudget, charge: Charge, stampedUs: number): void;
   /** Reports to the peers what a request used of the costs that were leased for it. */
   reportCosts(roleBudget: RoleBudget, leased: Costs, used: Costs): void;
@@ -74,10 +74,12 @@ export class Grant implements Disposable {
   /** When it was granted; once it is stamped, the time of the stamp. */
   #atUs: number;
   #state: GrantState;
-  /** It was stamped when it was granted, and may not have been used. */
+  /** It was stamped when it was granted, and the caller can still say that it was not used. */
   #isReturnable: boolean;
   /** The leased costs that are not reported yet: the true costs may still become known. */
   #leasedCosts: Costs | undefined;
+  /** The costs that the peers count for the request: the largest amount of each unit that was reported. */
+  #reportedCosts: Costs = NO_COSTS;
 
   constructor(
     owner: GrantOwner,
@@ -225,18 +227,20 @@ export class Grant implements Disposable {
     this.#usedCosts = actual;
     this.#charge = { units, costs: counted };
     // Costs that were reported as used cannot be returned any more, but more can be added.
-    if (isStamped && this.#leasedCosts === undefined)
-      this.#owner.reportCosts(this.#roleBudget, NO_COSTS, costsBeyond(before, actual));
-    else if (isStamped) this.#reportCosts(actual);
+    if (isStamped && this.#leasedCosts === undefined) {
+      this.#owner.reportCosts(this.#roleBudget, NO_COSTS, costsBeyond(this.#reportedCosts, actual));
+      this.#reportedCosts = greaterCosts(actual, this.#reportedCosts);
+    } else if (isStamped) this.#reportCosts(actual);
     this.#owner.settle(this.#roleBudget, this.#generation, costs, counted, isStamped ? this.#atUs : undefined);
   }
 
   /** Reports the costs of the request once: the real ones if they are known, else those that it was charged. */
-  #reportCosts(used: Costs | undefined): void {
+  #reportCosts(used = NO_COSTS): void {
     const leased = this.#leasedCosts;
     if (leased === undefined) return;
     this.#leasedCosts = undefined;
-    this.#owner.reportCosts(this.#roleBudget, leased, used ?? NO_COSTS);
+    this.#reportedCosts = used;
+    this.#owner.reportCosts(this.#roleBudget, leased, used);
   }
 
   /** Whether a limit counts this unit for the request. */

@@ -72,7 +72,8 @@ export function countAgain(
   isCountedBy: (name: string) => boolean = () => false,
 ): TakenOver[] {
   const { before, now, budgetAt, dividedAt, nowUs, moved } = reloaded;
-  const partitionsOf = partitionsByName(reloaded);
+  /** Grouped when they are first needed: this function may be called for each of thousands of partitions. */
+  let partitionsOf: ReturnType<typeof partitionsByName> | undefined;
   const takenOver: TakenOver[] = [];
   /** Role budgets that are new for these senders. */
   const inRoleBudgets = new Map<RoleBudget, Set<FormerBudget>>();
@@ -112,6 +113,7 @@ export function countAgain(
       const absorbers = isNew && !isDivided ? [roleBudget] : [];
       if (isDividedNow) {
         // If the limits were divided before, the partitions of this name have counted these units already.
+        partitionsOf ??= partitionsByName(reloaded);
         if (isNew || !isDivided) absorbers.push(...partitionsOf(route.name, role));
         dividedAt(route, role).absorb([sender]);
       }

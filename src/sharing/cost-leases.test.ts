@@ -86,6 +86,32 @@ test("what a request did not use is free for the other processes when it is sett
   await assert.rejects(Promise.all([call(1, 1, 0), time.advance(100)]), RateLimitExceeded);
 });
 
+test("a cost that is settled several times counts for the other processes with its largest amount, once", async () => {
+  const { time, gates, sent, call } = processesOf(2, "20/MINUTE");
+  const written = call(0, 4);
+  const stamped = gates[0]?.enter({
+    host: HOST,
+    role: "metadata",
+    costs: { credits: 4 },
+    stamp: "granted",
+    maxWaitMs: 100,
+  });
+  await time.advance(100);
+  for (const grant of [await written, (await stamped) as Grant]) {
+    for (const credits of [4, 0, 3, 1, 5, 2, 5]) {
+      grant.settle({ credits });
+      await time.advance(10);
+    }
+    grant.release();
+  }
+  await time.advance(2000);
+  const other = call(1, 10, 100);
+  await time.advance(100);
+  (await other).release();
+  assert.equal(sent.length, 2);
+  await assert.rejects(Promise.all([call(1, 1, 0), time.advance(100)]), RateLimitExceeded);
+});
+
 test("a debt is taken from the store, so that the other processes wait for it", async () => {
   const { time, sent, call } = processesOf(2, "10/s");
   const first = call(0, 2);

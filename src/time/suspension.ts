@@ -4,8 +4,9 @@ import type { Time } from "./time.ts";
 const MAX_GAIN_MS = 1000;
 
 /**
- * Detects that the machine was suspended: then its monotonic clock stops, and its wall clock does not. A wall clock that
- * is set forward looks the same, so use the answer only where a false positive does no harm.
+ * Detects that the machine was suspended, on Linux: there the monotonic clock stops, and the wall clock does not. On macOS
+ * and Windows both clocks run on, so what was stored before a suspension is old by the monotonic clock too. A wall clock
+ * that is set forward looks like a suspension, so use the answer only where a false positive does no harm.
  */
 export class Suspension {
   readonly #time: Time;
@@ -16,7 +17,7 @@ export class Suspension {
     this.#offsetMs = offsetMs(time);
   }
 
-  /** Whether the machine was suspended since the last call. */
+  /** Whether the monotonic clock has stopped, or the wall clock was set forward, since the last call. */
   wasSuspended(): boolean {
     const beforeMs = this.#offsetMs;
     this.#offsetMs = offsetMs(this.#time);

@@ -1,8 +1,7 @@
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import type { RunningProcess } from "../../http/observer.ts";
+import { budgetUnitOf } from "../../policy/budget-unit.ts";
 import { type LoadedPolicy, namesHost } from "../../policy/load.ts";
-import { commonName } from "../../policy/partition-name.ts";
-import { isServiceName, serviceOfName, withoutTier } from "../../policy/service-name.ts";
 
 /** The hosts, services and resolvers that an order can be for: those of the policies, the store and the processes. */
 export class KnownTargets {
@@ -19,23 +18,24 @@ export class KnownTargets {
     processes: readonly RunningProcess[],
     resolvers: readonly string[],
   ) {
+    // Orders are for the host of `service <name>:<host>`, the key of a service with `per_host`: it has no circuit.
     const used = [
       ...statuses.filter(({ kind }) => kind === "host").map(({ name }) => name),
       ...processes.flatMap(({ snapshot }) => [
         ...snapshot.hosts.map(({ host }) => host),
-        ...snapshot.keys.map(({ key }) => withoutTier(key)),
+        ...snapshot.keys.map(({ key }) => key),
       ]),
-    ].map(commonName);
+    ].map(budgetUnitOf);
     this.#policies = policies;
     this.hosts = new Set([
-      ...used.filter(name => !isServiceName(name)),
+      ...used.flatMap(({ host }) => host ?? []),
       ...policies.flatMap(({ ratelimits, breakers }) => [
         ...ratelimits.resolved.routing.hostNames(),
         ...Object.keys(breakers.options.hosts ?? {}),
       ]),
     ]);
     this.services = new Set([
-      ...used.flatMap(name => serviceOfName(name) ?? []),
+      ...used.flatMap(({ service }) => service ?? []),
       ...policies.flatMap(({ ratelimits }) => Object.keys(ratelimits.options.services ?? {})),
     ]);
     this.resolvers = new Set([

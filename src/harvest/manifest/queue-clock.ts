@@ -18,7 +18,10 @@ export class QueueClock {
     this.#originMs = nowMs - this.#time.monotonicUs() / 1000;
   }
 
-  /** Sets the clock to the wall clock if that is ahead, as after a suspension, in which the monotonic clock stops. */
+  /**
+   * Sets the clock to the wall clock if that is ahead, as after a suspension of a Linux machine, in which the monotonic
+   * clock stops.
+   */
   catchUp(): void {
     const wallMs = this.#time.wallMs();
     if (wallMs > this.nowMs()) this.set(wallMs);

@@ -70,6 +70,11 @@ const INT8 = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** A report counts a million rows in less than a second, so a server that needs longer than this is stuck. */
 const QUERY_TIMEOUT_MS = 60_000;
+/**
+ * A connection that listens for notifications sends nothing. Without probes it would not notice for two hours that a
+ * firewall has dropped it, or that the server is gone.
+ */
+const KEEP_ALIVE_MS = 10_000;
 
 export interface PgDriverOptions {
   /** May contain a password: it must not be printed. */
@@ -105,6 +110,7 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
     connectionString: url,
     application_name: "docstokg",
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,
     types: { getTypeParser },

@@ -8,6 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { StoreError } from "../../errors.ts";
+import { FakeTime } from "../../testing/fake-time.ts";
 import { systemTime } from "../../time/system-time.ts";
 import { SqliteReader } from "./sqlite-reader.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -45,6 +46,25 @@ test("records are read while another process holds the write lock", async t => {
     writer.exec("ROLLBACK");
   }
   writer.close();
+});
+
+test("a reader that is closed while a read waits for a lock leaves no connection open", async t => {
+  const { file, store } = await storeWithRecord(t);
+  await store.close();
+  const time = new FakeTime();
+  const reader = new SqliteReader(file, time);
+  const writer = new DatabaseSync(file);
+  writer.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+  const reading = reader.read("test a");
+  reader.close();
+  writer.exec("COMMIT");
+  writer.close();
+  await time.advance(20);
+  assert.deepEqual((await reading).record, { count: 1 });
+  // Only the last connection of a file can end its write-ahead log.
+  const last = new DatabaseSync(file, { timeout: 0 });
+  assert.deepEqual({ ...last.prepare("PRAGMA journal_mode = DELETE").get() }, { journal_mode: "delete" });
+  last.close();
 });
 
 test("reading changes neither the permissions of the file nor its folder", async t => {

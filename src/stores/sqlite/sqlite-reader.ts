@@ -26,6 +26,7 @@ export class SqliteReader implements RecordReader {
   readonly #time: Time;
   readonly #boot = machineBootId();
   readonly #file: ReadOnlyFile<SqliteRecords>;
+  #isClosed = false;
 
   constructor(path: string, time: Time) {
     this.#path = path;
@@ -49,6 +50,7 @@ export class SqliteReader implements RecordReader {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#file.close();
   }
 
@@ -60,9 +62,12 @@ export class SqliteReader implements RecordReader {
         const now = { boot: this.#boot, machineUs: this.#time.machineUs(), wallMs: this.#time.wallMs() };
         return run(connection.content, now);
       } catch (error) {
-        this.close();
+        this.#file.close();
         if (error instanceof StoreError) throw error;
         if (!isBusy(error) || this.#time.monotonicUs() >= deadlineUs) throw this.#unreadable(error);
+      } finally {
+        // A read that has waited for a lock opens the file again.
+        if (this.#isClosed) this.#file.close();
       }
       await pause(this.#time, backoffMs(PAUSE, attempt, 0, 1));
     }
