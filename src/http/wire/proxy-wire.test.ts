@@ -205,17 +205,18 @@ test("a proxy that does not answer, or not to the end, fails a request within th
     socket.once("data", () => socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])));
     socket.write(Buffer.from([5, 0]));
   });
+  const [headers, body, connect] = [{ headersTimeoutMs: 50 }, { bodyTimeoutMs: 50 }, { connectTimeoutMs: 50.5 }];
   const cases = [
-    [`http://${silent}`, "http://example.org/", "UND_ERR_HEADERS_TIMEOUT"],
-    [`http://${silent}`, "https://example.org/", "UND_ERR_CONNECT_TIMEOUT"],
-    [`http://${stalled}`, "http://example.org/", "UND_ERR_BODY_TIMEOUT"],
-    [`socks5://${silent}`, "http://example.org/", "UND_ERR_CONNECT_TIMEOUT"],
-    [`socks5://${openedSocks}`, "http://example.org/", "UND_ERR_HEADERS_TIMEOUT"],
+    [`http://${silent}`, "http://example.org/", headers, "UND_ERR_HEADERS_TIMEOUT"],
+    [`http://${silent}`, "https://example.org/", connect, "UND_ERR_CONNECT_TIMEOUT"],
+    [`http://${stalled}`, "http://example.org/", body, "UND_ERR_BODY_TIMEOUT"],
+    [`socks5://${silent}`, "http://example.org/", connect, "UND_ERR_CONNECT_TIMEOUT"],
+    [`socks5://${openedSocks}`, "http://example.org/", headers, "UND_ERR_HEADERS_TIMEOUT"],
   ] as const;
-  for (const [proxy, target, code] of cases) {
+  for (const [proxy, target, limits, code] of cases) {
     const hub = await hubFor(t, {
       env: { HTTP_PROXY: proxy },
-      network: { proxy: "env", headersTimeoutMs: 50, bodyTimeoutMs: 50, connectTimeoutMs: 50.5 },
+      network: { proxy: "env", ...limits },
       cache: false,
       retry: false,
     });
