@@ -110,7 +110,7 @@ for (const way of ["hub.fetch", "install"]) {
 
   test(`${way}: a redirect whose body never ends gives up the only slot for the next hop`, async t => {
     for (const isEndless of [false, true]) {
-      const { server, get, time } = await world(
+      const { server, hub, get, time } = await world(
         t,
         way,
         (request, response) => {
@@ -124,7 +124,8 @@ for (const way of ["hub.fetch", "install"]) {
       await until(() => server.requests.length === 1);
       if (!isEndless) {
         const [redirect] = server.requests;
-        await until(() => time.armedTimers > 0);
+        // The next hop waits for the slot.
+        await until(() => hub.snapshot().waiting === 1);
         await time.advance(999);
         assert.equal(server.requests.length, 1);
         await time.advance(1);

@@ -54,6 +54,11 @@ export class GlobalFetchCall implements FetchCallObserver {
     return new FetchCall(isForInput ? this.#input : origin, options, nowUs, this);
   }
 
+  /** Whether a request to this origin may be the next one of a call that was redirected there. */
+  expects(origin: string): boolean {
+    return this.#expected.some(request => request.origin === origin);
+  }
+
   onNext(call: FetchCall, origin: string): void {
     this.onEnd(call);
     this.#expected.push({ call, origin, isSent: false });

@@ -297,13 +297,16 @@ export class HttpHub implements Hub {
   }
 
   #createDispatcher(call: CallOptions | undefined, fallback?: CallOptions): HubDispatcher {
-    return new HubDispatcher((options, handler) => {
-      // Only an installed hub, which has a fallback, wraps the global fetch.
-      const globalCall = fallback === undefined ? undefined : this.#globalFetchCalls.getStore();
-      const fetchCall = globalCall?.callOf(originOf(options), this.#parts.time.monotonicUs());
-      const given = mergeCallOptions(pickCallOptions(options), call ?? (fetchCall && { fetchCall }));
-      this.#dispatch(options, handler, given, fallback);
-    });
+    // Only an installed hub, which has a fallback, wraps the global fetch.
+    const globalCall = () => (fallback === undefined ? undefined : this.#globalFetchCalls.getStore());
+    return new HubDispatcher(
+      (options, handler) => {
+        const fetchCall = globalCall()?.callOf(originOf(options), this.#parts.time.monotonicUs());
+        const given = mergeCallOptions(pickCallOptions(options), call ?? (fetchCall && { fetchCall }));
+        this.#dispatch(options, handler, given, fallback);
+      },
+      options => globalCall()?.expects(originOf(options)) === true,
+    );
   }
 
   /** For `fetch`, which does not pass its call options on to the dispatcher. */

@@ -4,6 +4,9 @@ import type { InnerCallOptions } from "./call-options.ts";
 type Dispatch = (options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => void;
 type DispatchCall = (...args: [...Parameters<Dispatch>, InnerCallOptions]) => void;
 
+/** Whether a request belongs to a call that the hub has sent requests of. */
+type ContinuesCall = (options: Dispatcher.DispatchOptions) => boolean;
+
 /** The dispatcher for a request. Node's own fetch is an older undici, whose handlers have other callbacks. */
 type SuccessorFor = (hasOlderHandler: boolean) => Dispatcher;
 
@@ -13,11 +16,13 @@ type SuccessorFor = (hasOlderHandler: boolean) => Dispatcher;
  */
 export class HubDispatcher extends Dispatcher {
   readonly #dispatch: Dispatch;
+  readonly #continuesCall: ContinuesCall;
   #successorFor: SuccessorFor | undefined;
 
-  constructor(dispatch: Dispatch) {
+  constructor(dispatch: Dispatch, continuesCall: ContinuesCall) {
     super();
     this.#dispatch = dispatch;
+    this.#continuesCall = continuesCall;
   }
 
   /** Always true: the hub queues every request, so callers never wait for `drain`. */
@@ -25,12 +30,16 @@ export class HubDispatcher extends Dispatcher {
     if (typeof handler !== "object" || handler === null) {
       throw new errors.InvalidArgumentError("handler must be an object");
     }
-    if (this.#successorFor !== undefined) return this.#successorFor(isOlderHandler(handler)).dispatch(options, handler);
+    if (this.#successorFor !== undefined && !this.#continuesCall(options))
+      return this.#successorFor(isOlderHandler(handler)).dispatch(options, handler);
     this.#dispatch(withoutDispatcher(options), toCurrentHandler(handler));
     return true;
   }
 
-  /** From now on, all requests go to another dispatcher, which gets the handlers of callers unchanged. */
+  /**
+   * From now on, requests go to another dispatcher, which gets the handlers of callers unchanged. The hub still sends the
+   * redirects of its calls, because it alone knows which credentials they must not have.
+   */
   passRequestsTo(successorFor: SuccessorFor): void {
     this.#successorFor = successorFor;
   }

@@ -139,6 +139,30 @@ for (const order of ["the first one first", "the last one first"]) {
   });
 }
 
+test("a redirect of a fetch that began before the hub was uninstalled and closed passes the hub, without its credentials", async t => {
+  const keys: unknown[] = [];
+  const other = await serve(t, (request, response) => {
+    keys.push(request.headers["x-api-key"]);
+    response.end("ok");
+  });
+  let answer: (() => unknown) | undefined;
+  const server = await serve(t, (_, response) => {
+    answer = () => response.writeHead(302, { location: other.origin }).end();
+  });
+  const hub = await hubFor(t, { cache: false });
+  const events = recordEvents(hub);
+  const uninstall = hub.install();
+  const got = fetch(server.origin, { headers: { "x-api-key": "secret" } });
+  await until(() => answer !== undefined);
+  uninstall();
+  const closed = hub.close();
+  answer?.();
+  assert.equal(await (await got).text(), "ok");
+  await closed;
+  assert.deepEqual(keys, [undefined]);
+  assert.equal(only(events, "http_request").length, 2);
+});
+
 test("requests through a dispatcher of an uninstalled hub that a library has kept go to the one before it", async t => {
   const server = await serve(t, (_, response) => response.end("ok"));
   const hub = await hubFor(t, { cache: false });

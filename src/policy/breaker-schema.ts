@@ -73,7 +73,7 @@ const throttlesSchema = s
           .max(200)
           .optional()
           .describe(
-            "A text of 1 to 200 characters that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held back until they have arrived. Default: none",
+            "A text of 1 to 200 characters that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters. The response is held back until they have arrived, for at most a second. Default: none",
           ),
         retry_after_s: seconds
           .optional()

@@ -182,10 +182,11 @@ function isNetworkFault(link: unknown): boolean {
 }
 
 /**
- * Node's own agents give one error for every proxy that opens no tunnel. A proxy that does not permit it (403, 407) says
+ * Whether a tunnel that a proxy has not opened is a failure of the host. A proxy that does not permit it (403, 407) says
  * nothing about the host. Without a valid status the connection to the proxy has failed.
+ * @param status the answer to CONNECT
  */
-function isFailedTunnel(status: number): boolean {
+export function isFailedTunnel(status: number): boolean {
   return !(status >= 100) || defaultClassifyRules.failureStatuses.has(status);
 }
 

@@ -187,14 +187,40 @@ test("when too many changes are queued the oldest response is dropped and counte
   lock.exec("BEGIN IMMEDIATE");
   cache.remove(`${url}void`);
   for (const page of ["1", "2", "3"]) cache.put(url + page, response(), text(page));
-  assert.equal(cache.stats.queued, 3);
+  assert.equal(cache.stats.dropped, 0);
+  cache.put(`${url}4`, response(), text("4"));
   assert.equal(cache.stats.dropped, 1);
   lock.exec("COMMIT");
   await time.advance(1000);
   assert.deepEqual(
-    ["void", "1", "2", "3"].map(page => cache.find(url + page).length),
-    [0, 0, 1, 1],
+    ["void", "1", "2", "3", "4"].map(page => cache.find(url + page).length),
+    [0, 0, 1, 1, 1],
   );
+});
+
+test("an older response of the file is not found after a newer one was dropped", async () => {
+  const file = newFile();
+  const { cache, time } = await sqlite(file, { maxQueuedWrites: 1 });
+  cache.put(url, response(), text("older"));
+  const lock = other(file);
+  lock.exec("BEGIN IMMEDIATE");
+  cache.put(url, response(), text("newer"));
+  cache.put(`${url}2`, response(), text("2"));
+  assert.deepEqual(cache.find(url), []);
+  lock.exec("COMMIT");
+  await time.advance(1000);
+  assert.deepEqual(cache.find(url), []);
+  assert.equal(cache.find(`${url}2`).length, 1);
+});
+
+test("removals have a limit of their own", async () => {
+  const file = newFile();
+  const { cache } = await sqlite(file, { maxQueuedWrites: 2 });
+  other(file).exec("BEGIN IMMEDIATE");
+  for (const page of ["1", "2", "3"]) cache.remove(url + page);
+  cache.put(url, response(), text("a"));
+  const { queued, dropped } = cache.stats;
+  assert.deepEqual({ queued, dropped }, { queued: 3, dropped: 1 });
 });
 
 test("the bytes of queued changes are limited", async () => {
@@ -202,7 +228,8 @@ test("the bytes of queued changes are limited", async () => {
   const { cache } = await sqlite(file, { maxQueuedBytes: 10_000 });
   other(file).exec("BEGIN IMMEDIATE");
   for (const page of ["1", "2", "3"]) cache.put(url + page, response(), [Buffer.alloc(4000)]);
-  assert.equal(cache.stats.queued, 2);
+  // Two responses, and the removal of the one that was dropped.
+  assert.equal(cache.stats.queued, 3);
   assert.equal(cache.stats.dropped, 1);
 });
 

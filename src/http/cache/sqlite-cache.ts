@@ -16,7 +16,7 @@ export interface SqliteCacheOptions {
   readonly maxBytes?: number | undefined;
   /** The longest body that is stored; writing it blocks the event loop. @default 512 KiB */
   readonly maxEntryBytes?: number | undefined;
-  /** Changes queued while another process writes. If there are more, the oldest is dropped. @default 1000 */
+  /** Responses, and removals, queued while another process writes. If there are more, the oldest is dropped. @default 1000 */
   readonly maxQueuedWrites?: number | undefined;
   /** Bytes of the queued changes. @default 32 MiB */
   readonly maxQueuedBytes?: number | undefined;

@@ -1,19 +1,22 @@
 import type { CacheWrite } from "./cache-write.ts";
 
 export interface WriteQueueLimits {
+  /** Of responses, and of removals. */
   readonly maxWrites: number;
   readonly maxBytes: number;
 }
 
 /**
- * Changes that wait to be written to a cache file, in order, with an index by URL. Beyond the limits the oldest response
- * is dropped. Removals are dropped last: they are small, and without one an invalid response would be served.
+ * Changes that wait to be written to a cache file, in order, with an index by URL. Beyond the limits the responses of a URL
+ * are dropped, the oldest first. Removals have a limit of their own, because they are small, and without one an invalid
+ * response would be served.
  */
 export class WriteQueue {
   readonly #limits: WriteQueueLimits;
   readonly #writes = new Set<CacheWrite>();
   readonly #byUrl = new Map<string, Set<CacheWrite>>();
   #bytes = 0;
+  #removals = 0;
   #dropped = 0;
 
   constructor(limits: WriteQueueLimits) {
@@ -34,10 +37,13 @@ export class WriteQueue {
     if (write.kind === "remove") for (const former of this.of(write.url)) this.#delete(former);
     this.#writes.add(write);
     this.#bytes += write.bytes;
+    if (write.kind === "remove") this.#removals += 1;
     const ofUrl = this.#byUrl.get(write.url);
     if (ofUrl === undefined) this.#byUrl.set(write.url, new Set([write]));
     else ofUrl.add(write);
-    while (this.#writes.size > this.#limits.maxWrites || this.#bytes > this.#limits.maxBytes) this.#dropOldest();
+    const { maxWrites, maxBytes } = this.#limits;
+    while (this.#writes.size - this.#removals > maxWrites || this.#bytes > maxBytes) this.#dropOldest("response");
+    while (this.#removals > maxWrites) this.#dropOldest("removal");
   }
 
   /** The queued changes of a URL, in order. */
@@ -62,14 +68,9 @@ export class WriteQueue {
     for (const write of batch) this.#delete(write);
   }
 
-  /**
-   * Drops the queued responses and keeps the removals. Each URL of a dropped response is removed too, because the file may
-   * hold an older response of it.
-   */
+  /** Drops the queued responses and keeps the removals. */
   dropResponses(): void {
-    const responses = [...this.#writes].filter(({ kind }) => kind !== "remove");
-    for (const write of responses) this.#drop(write);
-    for (const { kind, url } of responses) if (kind === "put") this.push({ kind: "remove", url, bytes: 0 });
+    for (const { kind, url } of [...this.#writes]) if (kind !== "remove") this.#dropResponsesOf(url);
   }
 
   /** Drops all changes. */
@@ -77,15 +78,20 @@ export class WriteQueue {
     for (const write of this.#writes) this.#drop(write);
   }
 
-  #dropOldest(): void {
-    let oldest: CacheWrite | undefined;
+  #dropOldest(what: "response" | "removal"): void {
     for (const write of this.#writes) {
-      oldest ??= write;
-      if (write.kind === "remove") continue;
-      oldest = write;
-      break;
+      if ((write.kind === "remove") !== (what === "removal")) continue;
+      if (what === "removal") this.#drop(write);
+      else this.#dropResponsesOf(write.url);
+      return;
     }
-    if (oldest !== undefined) this.#drop(oldest);
+  }
+
+  /** A URL of which a response is dropped is removed too, because the file may hold an older response of it. */
+  #dropResponsesOf(url: string): void {
+    const responses = [...this.of(url)].filter(({ kind }) => kind !== "remove");
+    for (const write of responses) this.#drop(write);
+    if (responses.some(({ kind }) => kind === "put")) this.push({ kind: "remove", url, bytes: 0 });
   }
 
   #drop(write: CacheWrite): void {
@@ -96,6 +102,7 @@ export class WriteQueue {
   #delete(write: CacheWrite): void {
     if (!this.#writes.delete(write)) return;
     this.#bytes -= write.bytes;
+    if (write.kind === "remove") this.#removals -= 1;
     const ofUrl = this.#byUrl.get(write.url);
     ofUrl?.delete(write);
     if (ofUrl?.size === 0) this.#byUrl.delete(write.url);

@@ -83,10 +83,10 @@ class RequestAttempt
 
   pause(): void {
     this.#isPaused = true;
-    // While the body is paused, no more of it arrives.
-    this.#deliverHeldBack();
     this.#controller?.pause();
     this.#watchUnread();
+    // While the body is paused, no more of it arrives. Last, because a caller may resume when it gets the head.
+    this.#deliverHeldBack();
   }
 
   resume(): void {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { startProxy } from "../../../test/http/connect-proxy.ts";
@@ -149,6 +150,38 @@ test("a header with several values is sent with all of them through a proxy, wit
   ]);
 });
 
+test("a request with a body, and with Host and Connection of its own, is sent through a proxy", async t => {
+  const { key, cert } = tlsFixture();
+  const seen: unknown[] = [];
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const { host, "content-length": length } = request.headers;
+    seen.push({ host, length, body: await text(request) });
+    response.end();
+  };
+  const server = https.createServer({ key, cert }, answer).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  const plain = await serve(t, answer);
+  const { url } = await startProxy(t, (server.address() as AddressInfo).port);
+  const hub = await hubFor(t, {
+    env: { HTTP_PROXY: plain.origin, HTTPS_PROXY: url },
+    network: { proxy: "env", tls: { ca: cert } },
+    cache: false,
+  });
+  for (const target of ["http://example.org/", "https://example.org/"]) {
+    await (await hub.fetch(target, { method: "POST", body: "abc" })).text();
+    const headers = { host: "www.example.org", connection: "close", "content-length": "4" };
+    const { body } = await hub.request(target, { method: "POST", body: "abcd", headers });
+    await body.dump();
+  }
+  const sent = [
+    { host: "example.org", length: "3", body: "abc" },
+    { host: "www.example.org", length: "4", body: "abcd" },
+  ];
+  assert.deepEqual(seen, [...sent, ...sent]);
+});
+
 /** A proxy that treats each connection in its own way, after the first bytes of the hub. */
 async function startRawProxy(t: TestContext, act: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
@@ -172,17 +205,18 @@ test("a proxy that does not answer, or not to the end, fails a request within th
     socket.once("data", () => socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0])));
     socket.write(Buffer.from([5, 0]));
   });
+  const [headers, body, connect] = [{ headersTimeoutMs: 50 }, { bodyTimeoutMs: 50 }, { connectTimeoutMs: 50.5 }];
   const cases = [
-    [`http://${silent}`, "http://example.org/", "UND_ERR_HEADERS_TIMEOUT"],
-    [`http://${silent}`, "https://example.org/", "UND_ERR_CONNECT_TIMEOUT"],
-    [`http://${stalled}`, "http://example.org/", "UND_ERR_BODY_TIMEOUT"],
-    [`socks5://${silent}`, "http://example.org/", "UND_ERR_CONNECT_TIMEOUT"],
-    [`socks5://${openedSocks}`, "http://example.org/", "UND_ERR_HEADERS_TIMEOUT"],
+    [`http://${silent}`, "http://example.org/", headers, "UND_ERR_HEADERS_TIMEOUT"],
+    [`http://${silent}`, "https://example.org/", connect, "UND_ERR_CONNECT_TIMEOUT"],
+    [`http://${stalled}`, "http://example.org/", body, "UND_ERR_BODY_TIMEOUT"],
+    [`socks5://${silent}`, "http://example.org/", connect, "UND_ERR_CONNECT_TIMEOUT"],
+    [`socks5://${openedSocks}`, "http://example.org/", headers, "UND_ERR_HEADERS_TIMEOUT"],
   ] as const;
-  for (const [proxy, target, code] of cases) {
+  for (const [proxy, target, limits, code] of cases) {
     const hub = await hubFor(t, {
       env: { HTTP_PROXY: proxy },
-      network: { proxy: "env", headersTimeoutMs: 50, bodyTimeoutMs: 50, connectTimeoutMs: 50.5 },
+      network: { proxy: "env", ...limits },
       cache: false,
       retry: false,
     });

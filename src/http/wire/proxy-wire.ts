@@ -113,14 +113,18 @@ interface ProxyPoolOptions extends Pool.Options {
 
 type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions["headers"]> | null;
 
-/** A list of names and values as an object: of the fields of one name in a list, undici's proxy agents keep only the last. */
+/**
+ * A list of names and values as an object: of the fields of one name in a list, undici's proxy agents keep only the last.
+ * A field that is not repeated is a text, because undici accepts no list for Host, Connection and Content-Length.
+ */
 function fieldsOf(headers: UndiciHeaders): UndiciHeaders {
   if (!Array.isArray(headers)) return headers;
-  const fields: Record<string, string[]> = Object.create(null);
+  const fields: Record<string, string | string[]> = Object.create(null);
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = String(headers[at]);
-    fields[name] ??= [];
-    fields[name].push(String(headers[at + 1]));
+    const value = String(headers[at + 1]);
+    const before = fields[name];
+    fields[name] = before === undefined ? value : [before, value].flat();
   }
   return fields;
 }

@@ -1,5 +1,5 @@
 import { type Dispatcher, errors, Pool } from "undici";
-import { defaultClassifyRules, outcomeOfError } from "../../core/breaker/classify.ts";
+import { isFailedTunnel, outcomeOfError } from "../../core/breaker/classify.ts";
 
 type OnTunnel = (error: Error | null, tunnel: Dispatcher.ConnectData) => void;
 
@@ -38,8 +38,7 @@ export class TunnelPool extends Pool {
     if (statusCode === 200) return tunnel;
     socket.on("error", () => undefined).destroy();
     const answer = `with status ${statusCode}`;
-    if (defaultClassifyRules.failureStatuses.has(statusCode))
-      throw proxyError(`${unopened(options.path)}: it answered ${answer}`);
+    if (isFailedTunnel(statusCode)) throw proxyError(`${unopened(options.path)}: it answered ${answer}`);
     throw new errors.InvalidArgumentError(`the proxy refused a connection to ${options.path} ${answer}`);
   }
 
