@@ -130,14 +130,23 @@ function withSettings(Client: PgModule["Client"], settings: string): PgModule["C
       try {
         await super.connect();
         await this.query(settings);
-      } catch (error) {
+      } catch (cause) {
+        const error = explained(cause);
         if (callback === undefined) throw error;
-        callback(error instanceof Error ? error : new Error(messageOf(error)));
+        callback(error);
         return;
       }
       callback?.(null);
     }
   };
+}
+
+/** pg names its own function in the error about a missing password. */
+function explained(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(messageOf(error));
+  if (/^SASL: .* client password must be a /.test(error.message))
+    error.message = "the server asks for a password: set PGPASSWORD or PGPASSFILE";
+  return error;
 }
 
 async function loadPg(): Promise<PgModule> {
