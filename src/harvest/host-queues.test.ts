@@ -68,6 +68,22 @@ test("a batch that empties its queue ends the linger, so that the next batch wai
   assert.equal(queues.take(150)?.task, "a3");
 });
 
+test("the last wanted tasks of each queue are removed, and those that are not due stay", () => {
+  const queues = new HostQueues<string>();
+  for (const task of ["a1", "a2", "a3", "b1", "b2"]) queues.add(task, task.slice(0, 1), 0, 0);
+  queues.add("a4", "a", 5, 0);
+  const taken = queues.takeLast(3, task => task !== "a3");
+  assert.deepEqual(
+    taken.map(({ task, queue }) => `${task} of ${queue}`),
+    ["a1 of a", "a2 of a", "b2 of b"],
+  );
+  assert.deepEqual(
+    queues.takeLast(0, () => true),
+    [],
+  );
+  assert.equal(queues.size, 3);
+});
+
 test("slotFreed does not change a queue that waits for a time", () => {
   const queues = new HostQueues<string>();
   queues.requeue("a1", "a", 500, 0);

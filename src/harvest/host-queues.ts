@@ -123,6 +123,21 @@ export class HostQueues<Task> {
     return taken;
   }
 
+  /** Removes and returns due tasks that `isWanted` selects, at most `limit`: of each queue those that came last. */
+  takeLast(
+    limit: number,
+    isWanted: (task: Task) => boolean,
+  ): readonly { readonly task: Task; readonly queue: string }[] {
+    const taken: { readonly task: Task; readonly queue: string }[] = [];
+    for (const queue of this.#queues.values()) {
+      const wanted = queue.tasks.filter(isWanted);
+      const last = new Set(wanted.slice(Math.max(0, wanted.length - (limit - taken.length))));
+      for (const task of this.takeMore(queue.name, last.size, each => last.has(each)))
+        taken.push({ task, queue: queue.name });
+    }
+    return taken;
+  }
+
   /**
    * Puts a refused task back to the head of its queue. The whole queue waits until `notBeforeUs`. If it waits already, the
    * earlier time counts: tasks that are refused at the same time wait for each other, and only the first one for the host.

@@ -63,6 +63,8 @@ export class OpenWorks {
   readonly #batchSizes = new Map<string, number>();
   #count = 0;
   #isBacklogKnown = true;
+  /** Whether this process may have more than its share: other processes have joined or ended. */
+  #isShareKnown = true;
   /**
    * The manifest has left works of a short list to other processes. When only this many works are in memory, the
    * manifest is asked again, because the share of this process may have grown. -1: not asked again.
@@ -100,6 +102,11 @@ export class OpenWorks {
 
   /** Other processes, or a merge, have changed which works wait in the manifest. */
   changedElsewhere(): void {
+    this.#isShareKnown = false;
+    this.#forgetBacklog();
+  }
+
+  #forgetBacklog(): void {
     // While there is enough to do, the number of works that wait need not be exact.
     if (this.backlog.works < this.#options.maxOpen) this.#isBacklogKnown = false;
   }
@@ -116,6 +123,7 @@ export class OpenWorks {
   async load(): Promise<boolean> {
     const { manifest, run, maxOpen } = this.#options;
     if (!this.#isBacklogKnown || this.#count <= this.#askAgainAt) await this.readBacklog();
+    if (!this.#isShareKnown) await this.#giveSurplusBack();
     for (let loaded = 0; loaded < WORKS_PER_TURN; ) {
       const isWanted = (name: string) => this.queues.count(name) <= this.#maxOpenIn(name) / 2;
       const queue = this.#count < maxOpen ? this.backlog.take(this.#nowUs, isWanted) : undefined;
@@ -147,6 +155,31 @@ export class OpenWorks {
       }
     }
     return true;
+  }
+
+  /**
+   * Gives works back that wait in memory, while a process that has joined later has none. Not a work that another process
+   * could not continue, and not many of a batch: one request is about all of them.
+   */
+  async #giveSurplusBack(): Promise<void> {
+    this.#isShareKnown = true;
+    const { manifest, run, secretUrls } = this.#options;
+    // Works that wait in the manifest are taken by the others first.
+    if (this.backlog.works >= this.#count) return;
+    const surplus = Math.min(await manifest.queue.surplus(run), this.queues.size);
+    if (surplus === 0) return;
+    const isMovable = (task: PipelineTask) =>
+      keepsRedirects(task.pending) && batchOf(task) === undefined && !secretUrls.has(task.resolution.work.key);
+    let given = 0;
+    for (const { task, queue } of this.queues.takeLast(surplus, isMovable)) {
+      const progress = task.resolution.progress(this.clock(), task.pending);
+      if (progress === undefined) this.queues.add(task, queue, 0, this.#nowUs);
+      else {
+        await this.#putOff(task, queue, progress);
+        given += 1;
+      }
+    }
+    if (given > 0) await manifest.queue.announce();
   }
 
   /**
@@ -331,7 +364,7 @@ export class OpenWorks {
   /** The work is merged into another one. If that one waited in the manifest, it is now in the queue "". */
   merged(work: ListedWork): void {
     this.backlog.add("", 1);
-    this.changedElsewhere();
+    this.#forgetBacklog();
     this.closed(work, "merged", "merged", 0);
   }
 

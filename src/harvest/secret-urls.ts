@@ -37,6 +37,11 @@ export class SecretUrls {
     return Object.keys(ids).length === 0 ? undefined : { ...work, ids };
   }
 
+  /** Whether only this process can download the work. */
+  has(key: string): boolean {
+    return this.#urlByKey.has(key);
+  }
+
   /** The work is settled. */
   forget(key: string): void {
     this.#urlByKey.delete(key);

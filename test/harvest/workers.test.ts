@@ -115,6 +115,22 @@ describe("workers on one PostgreSQL manifest", { skip: whyNoPostgres() }, () => 
     await assertComplete(fleet);
   });
 
+  test("a worker that joins while another one has every work of a short list gets a part of them", async t => {
+    const fleet = await fleetFor(t, 60_000, 4);
+    const { works, folder, start } = fleet;
+    const list = works.map(keyOf).join("\n");
+    await start(["run", "--input", "-", "--enqueue-only", ...SETTINGS], list).ended;
+    const first = start(["worker", "--workers", "2", ...MACHINE]);
+    await Promise.race([eventually(() => filesIn(folder).length >= 1), first.ended]);
+    const second = start(["worker", ...MACHINE]);
+    for (const { ended } of [first, second]) {
+      const { code, stdout, stderr } = await ended;
+      assert.equal(code, 0, stderr);
+      assert.ok(JSON.parse(stdout).traffic.requests > 0, stdout);
+    }
+    await assertComplete(fleet);
+  });
+
   test("a worker that is interrupted gives its works back at once, and another one continues", async t => {
     const fleet = await fleetFor(t, 300_000);
     const { works, folder, start } = fleet;

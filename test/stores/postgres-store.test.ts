@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { StoreError } from "../../src/errors.ts";
 import { loadPgDriver } from "../../src/stores/postgres/postgres-driver.ts";
@@ -9,6 +11,7 @@ import { FakeTime } from "../../src/testing/fake-time.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { eventually } from "../harvest/kit.ts";
 import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { BreakableLink } from "./breakable-link.ts";
 import { recordContract } from "./record-contract.ts";
 import { kindOf, one } from "./requests.ts";
@@ -202,6 +205,29 @@ describe("postgres", { skip: whyNoPostgres() }, () => {
     });
     assert.equal(await kindOf(store, one("k", 5, HOUR_MS)), "granted");
     await store.close();
+  });
+
+  test("a missing password, a server without TLS and a missing file of certificates are permanent errors", async t => {
+    const folder = temporaryFolder("postgres-password");
+    chmodSync(folder, 0o755);
+    const rules = join(folder, "pg_hba.conf");
+    writeFileSync(rules, "host all docstokg 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n");
+    const guarded = await PostgresServer.start({ hba_file: rules });
+    t.after(() => guarded.stop());
+    await guarded.query("CREATE ROLE harvest LOGIN PASSWORD 'Sesame'; GRANT CREATE ON DATABASE postgres TO harvest");
+    const url = guarded.url({ schema: "guarded", user: "harvest" }).replace("&lease_s=60", "");
+    for (const [address, message] of [
+      [url, /the server asks for a password: set PGPASSWORD or PGPASSFILE$/],
+      [`${url}&sslmode=verify-full`, /The server does not support SSL connections$/],
+      [`${url}&sslmode=verify-full&sslrootcert=/nowhere/ca.pem`, /ENOENT: .*\/nowhere\/ca\.pem/],
+    ] as const)
+      await assert.rejects(PostgresStore.open(address, { time: systemTime, timeoutMs: PATIENT_MS }), error => {
+        assert.ok(error instanceof StoreError && error.isPermanent, String(error));
+        assert.match(error.message, message);
+        return true;
+      });
+    const known = url.replace("harvest@", "harvest:Sesame@");
+    await (await PostgresStore.open(known, { time: systemTime, timeoutMs: PATIENT_MS })).close();
   });
 
   test("a store of the first format keeps its records, and counts its budgets as used up", async t => {

@@ -63,6 +63,10 @@ export interface ManifestQueue {
   endWaits(run: number, queues: readonly string[]): Promise<void>;
   /** Undefined if the work is put off. If the manifest has more in `inherited`, the work stays taken and is returned. */
   putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined>;
+  /** How many works of a short list this process has more than its share: another process has joined. Otherwise 0. */
+  surplus(run: number): Promise<number>;
+  /** Notifies other processes of works that were put off. */
+  announce(): Promise<void>;
   /** Whether no work of the run is pending, and no other process still adds works to it. */
   isFinished(run: number): Promise<boolean>;
 }

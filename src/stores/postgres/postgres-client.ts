@@ -1,6 +1,6 @@
 import { messageOf, StoreError } from "../../errors.ts";
 import type { Queryable, QueryResult, SqlParameter } from "./postgres-driver.ts";
-import { sqlStateOf } from "./postgres-errors.ts";
+import { isUnusableAddress, sqlStateOf } from "./postgres-errors.ts";
 import { PostgresSession, type PostgresSessionOptions } from "./postgres-session.ts";
 import { FOREIGN_TABLES } from "./postgres-tables.ts";
 
@@ -126,6 +126,6 @@ export class PostgresClient {
 function storeErrorOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  const isPermanent = PERMANENT_STATES.has(sqlStateOf(error) ?? "") || code === "ENOTFOUND";
+  const isPermanent = PERMANENT_STATES.has(sqlStateOf(error) ?? "") || code === "ENOTFOUND" || isUnusableAddress(error);
   return new StoreError(`postgres: ${messageOf(error)}`, { cause: error, isPermanent });
 }

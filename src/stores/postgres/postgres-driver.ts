@@ -2,6 +2,7 @@
  * The only file that uses `pg`. The package is optional and is loaded when a PostgreSQL database is opened. The
  * types that are used are declared here, so that programs compile without the types of `pg`.
  */
+import type { Socket } from "node:net";
 import { ConfigError, messageOf } from "../../errors.ts";
 import { type SqlStatement, StatementGroup } from "./statement-group.ts";
 
@@ -41,7 +42,7 @@ export interface PgSingleClient extends PgClient {
   /** The connection keeps the program alive, until `unref`. */
   ref(): void;
   unref(): void;
-  readonly connection: { readonly stream: { destroy(): void } };
+  readonly connection: { readonly stream: Pick<Socket, "destroy" | "destroySoon" | "writableEnded"> };
 }
 
 export interface PgPool {
@@ -61,6 +62,8 @@ interface PgModule {
 export interface PgDriver {
   pool(connections: number): PgPool;
   client(): PgSingleClient;
+  /** Breaks all connections, also those that are being opened. Later ones fail. */
+  abandon(): void;
   /** Runs statements on a connection in one transaction. Returns the rows of each. See `StatementGroup`. */
   runGroup(client: PgClient, statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
 }
@@ -105,7 +108,13 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
     `SET idle_in_transaction_session_timeout = ${idleInTransactionMs}; SET standard_conforming_strings = on; ` +
     // Statements wait for locks and then read what others have committed. A database may have another default.
     "SET default_transaction_isolation = 'read committed'";
-  const SetClient = withSettings(Client, settings);
+  const open = new Set<PgSingleClient>();
+  let isAbandoned = false;
+  const SetClient = withSettings(Client, settings, client => {
+    open.add(client);
+    client.on("end", () => open.delete(client));
+    if (isAbandoned) destroy(client);
+  });
   const config = {
     connectionString: url,
     application_name: "docstokg",
@@ -118,6 +127,10 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
   return {
     pool: max => new Pool({ ...config, max, Client: SetClient }),
     client: () => new SetClient(config),
+    abandon: () => {
+      isAbandoned = true;
+      for (const client of open) destroy(client);
+    },
     runGroup: (client, statements) =>
       new Promise((resolve, reject) => {
         client.query(
@@ -129,21 +142,42 @@ export async function loadPgDriver(options: PgDriverOptions): Promise<PgDriver> 
   };
 }
 
+/** A connection that was ended sends its last message first. */
+function destroy({ connection: { stream } }: PgSingleClient): void {
+  if (stream.writableEnded) stream.destroySoon();
+  else stream.destroy();
+}
+
 /** A client that runs statements when it has connected, before any other. A pool calls `connect` with a callback. */
-function withSettings(Client: PgModule["Client"], settings: string): PgModule["Client"] {
+function withSettings(
+  Client: PgModule["Client"],
+  settings: string,
+  onOpening: (client: PgSingleClient) => void,
+): PgModule["Client"] {
   return class extends Client {
     override async connect(callback?: (error: Error | null) => void): Promise<void> {
       try {
-        await super.connect();
+        const connected = super.connect();
+        onOpening(this);
+        await connected;
         await this.query(settings);
-      } catch (error) {
+      } catch (cause) {
+        const error = explained(cause);
         if (callback === undefined) throw error;
-        callback(error instanceof Error ? error : new Error(messageOf(error)));
+        callback(error);
         return;
       }
       callback?.(null);
     }
   };
+}
+
+/** pg names its own function in the error about a missing password. */
+function explained(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(messageOf(error));
+  if (/^SASL: .* client password must be a /.test(error.message))
+    error.message = "the server asks for a password: set PGPASSWORD or PGPASSFILE";
+  return error;
 }
 
 async function loadPg(): Promise<PgModule> {

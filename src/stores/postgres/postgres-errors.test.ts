@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isConnectionError, isTransient } from "./postgres-errors.ts";
+import { isConnectionError, isTransient, isUnusableAddress } from "./postgres-errors.ts";
 
 const errorWith = (code: string) => Object.assign(new Error("failed"), { code });
 
@@ -20,4 +20,15 @@ test("a server that has become read-only is temporary, and its connections are n
   assert.ok(isConnectionError(errorWith("25006")));
   assert.ok(isTransient(errorWith("25006")));
   assert.ok(!isTransient(errorWith("23505")));
+});
+
+test("a certificate that is not trusted and a file that cannot be read are unusable; a broken connection is not", () => {
+  for (const code of ["DEPTH_ZERO_SELF_SIGNED_CERT", "ERR_TLS_CERT_ALTNAME_INVALID", "CERT_HAS_EXPIRED"])
+    assert.ok(isUnusableAddress(errorWith(code)), code);
+  const missing = Object.assign(errorWith("ENOENT"), { syscall: "open" });
+  assert.ok(isUnusableAddress(missing) && !isTransient(missing));
+  for (const code of ["ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH"]) {
+    const lost = Object.assign(errorWith(code), { syscall: "read" });
+    assert.ok(!isUnusableAddress(lost) && isTransient(lost), code);
+  }
 });

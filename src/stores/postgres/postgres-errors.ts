@@ -1,3 +1,5 @@
+import { isUnusableTls } from "../unusable-tls.ts";
+
 /**
  * A SQLSTATE is five letters and digits. Some codes of Node have that form too, such as `EPIPE` and `EPERM`: they begin
  * with E and have no digit, and PostgreSQL has no such SQLSTATE.
@@ -38,9 +40,21 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
+/**
+ * Whether a connection can never be opened with this address: there is no password or another one than the server has
+ * (`SASL`), the server has no TLS, its certificate is not trusted, or a file of certificates cannot be read.
+ */
+export function isUnusableAddress(error: unknown): boolean {
+  return (
+    isUnusableTls(error) ||
+    (error instanceof Error &&
+      /^(?:SASL: |the server asks for a password|The server does not support SSL connections$)/.test(error.message))
+  );
+}
+
 /** pg reports lost connections and its timeouts as errors without a SQLSTATE, with or without a code of Node. */
 function isNetworkError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
+  if (!(error instanceof Error) || isUnusableTls(error)) return false;
   // `EAI_AGAIN` is a name that could not be resolved now. `ERR_…` are errors of the program or of a certificate.
   if ("code" in error && typeof error.code === "string") return /^E(?!RR_)[A-Z_]+$/.test(error.code);
   return /^(?:Connection terminated|Client has encountered a connection error|timeout (?:expired|exceeded)|Query read timeout|Client was closed)/i.test(

@@ -1,6 +1,7 @@
 import { StoreError } from "../../errors.ts";
 import { setStallTolerantTimer } from "../../time/stall-tolerant-timer.ts";
 import type { Time } from "../../time/time.ts";
+import { isUnusableTls } from "../unusable-tls.ts";
 import { type CommandFor, connectDriver, type RedisDriver } from "./redis-driver.ts";
 import { UnknownPrimaryError } from "./redis-sentinel.ts";
 import { addressText, type RedisAddress } from "./redis-url.ts";
@@ -190,15 +191,12 @@ const REMEDIES: readonly (readonly [code: string, remedy: string])[] = [
   ["ERR unknown command 'SENTINEL'", "a server that is not a sentinel needs a URL that begins with redis://"],
   ["ERR unknown command 'EVALSHA'", "a sentinel needs a URL that begins with redis+sentinel://"],
 ];
-const TLS_ERROR =
-  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_\w+|ERR_SSL_\w+)$/;
 
 /** True if no retry can succeed: a missing driver or file, a wrong password, an unknown database. */
 export function isPermanent({ cause }: StoreError): boolean {
   if (cause instanceof UnknownPrimaryError || REMEDIES.some(([code]) => isReply(cause, code))) return true;
-  const { code = "", syscall = "" } = (cause instanceof Error ? cause : {}) as { code?: string; syscall?: string };
-  const isUnreadableFile = syscall === "open" || syscall === "read";
-  return code === "ERR_MODULE_NOT_FOUND" || TLS_ERROR.test(code) || (isUnreadableFile && code !== "ECONNRESET");
+  const isMissingDriver = cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND";
+  return isMissingDriver || isUnusableTls(cause);
 }
 
 function isReply(error: unknown, code: string): boolean {

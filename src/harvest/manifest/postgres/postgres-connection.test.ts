@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { eventually } from "../../../../test/harvest/kit.ts";
+import { IS_PRESENT } from "../../../../test/harvest/manifest-kit.ts";
 import { PostgresProxy } from "../../../../test/harvest/postgres-proxy.ts";
 import { PostgresServer, whyNoPostgres } from "../../../../test/harvest/postgres-server.ts";
 import { FakeTime } from "../../../testing/fake-time.ts";
@@ -68,5 +69,40 @@ describe("connections to a PostgreSQL manifest", { skip: whyNoPostgres() }, () =
       return isFailed;
     });
     for (const each of await all) assert.equal(each.status === "rejected" && each.reason.name, "StoreError");
+  });
+
+  test("a server that never answers is given up soon after an interrupt", async t => {
+    const proxy = await PostgresProxy.start(server.port);
+    t.after(() => proxy.stop());
+    const time = new FakeTime();
+    const url = server.url({ schema: "silent" });
+    await (await PostgresManifest.open(url, systemTime)).close();
+    const manifest = await PostgresManifest.open(proxy.urlOf(url), time);
+    const run = await manifest.beginRun("run", "{}");
+    manifest.watch(() => undefined);
+    await eventually(async () => (await server.query("SELECT session FROM silent.workers"))[0]?.["session"] !== null);
+    await manifest.beginList();
+    proxy.toServer = () => undefined;
+    const operations = Promise.allSettled([
+      manifest.reports.report(),
+      manifest.queue.isFinished(run),
+      manifest.works.add(run, [{ key: "doi:10.5555/a", ids: { doi: "10.5555/a" } }], IS_PRESENT),
+    ]);
+    manifest.stopWaiting();
+    const closed = operations.then(() => manifest.close());
+    let isClosed = false;
+    void closed.then(() => {
+      isClosed = true;
+    });
+    await eventually(async () => {
+      if (!isClosed) await time.advance(1000);
+      return isClosed;
+    });
+    await closed;
+    // Otherwise the limit of pg for a statement would end them, after a minute.
+    for (const each of await operations) {
+      assert.equal(each.status, "rejected");
+      assert.match(String(each.status === "rejected" && each.reason), /Connection terminated unexpectedly/);
+    }
   });
 });

@@ -14,7 +14,7 @@ import {
 import { isConnectionError, isTransient } from "../../../stores/postgres/postgres-errors.ts";
 import type { SqlStatement } from "../../../stores/postgres/statement-group.ts";
 import { pause } from "../../../time/pause.ts";
-import type { Time } from "../../../time/time.ts";
+import type { Time, Timer } from "../../../time/time.ts";
 import type { Row } from "../manifest-row.ts";
 import { type CommitMark, CommitMarks } from "./commit-marks.ts";
 import type { PostgresAddress } from "./postgres-url.ts";
@@ -25,6 +25,8 @@ const CONNECTIONS_MAX = 3;
 /** How long an operation is repeated while the server restarts or cannot be reached, with its time in the queue. */
 const REPEAT_MS = 10 * 60_000;
 const BACKOFF = { baseMs: 50, capMs: 2000 };
+/** After an interrupt, a server from which nothing arrives for so long is given up. A container has 10 s to stop. */
+const SILENCE_MS = 3000;
 /** The server cuts longer names of applications. */
 const APPLICATION_CHARS = 63;
 
@@ -45,6 +47,9 @@ export class PostgresConnection {
   /** The worker of this process. Its connections are named after it, so that another worker can end them when it dies. */
   worker: number | undefined;
   readonly #closing = new AbortController();
+  /** Operations that wait for the server. */
+  #pending = 0;
+  #silence: Timer | undefined;
   /** Look-ups have a queue of their own: they never wait for locks. Without a change they need no mark. */
   readonly #lookUps = new StatementQueue(statements =>
     this.#repeated(() => this.#withGroup(statements), deadlineOf(statements)),
@@ -217,17 +222,46 @@ export class PostgresConnection {
     }
   }
 
-  /** Operations that wait for the server fail now, and later ones are not repeated. */
+  /**
+   * Operations that wait for a server which is away fail now, and later ones are not repeated. If no operation ends for
+   * `SILENCE_MS`, all fail: a server that is suspended or cannot be reached may never answer.
+   */
   stopWaiting(): void {
+    if (this.#closing.signal.aborted) return;
     this.#closing.abort();
+    this.#awaitReply();
   }
 
   async close(): Promise<void> {
     this.stopWaiting();
-    await this.#pool.end();
+    await this.replied(() => this.#pool.end());
+    // The pool does not wait until the server has closed its connections, which a suspended one never does.
+    this.#driver.abandon();
   }
 
-  async #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+  /** Runs an operation that waits for the server. */
+  async replied<Value>(operation: () => Promise<Value>): Promise<Value> {
+    this.#pending += 1;
+    if (this.#pending === 1) this.#awaitReply();
+    try {
+      return await operation();
+    } finally {
+      this.#pending -= 1;
+      this.#awaitReply();
+    }
+  }
+
+  #awaitReply(): void {
+    this.#silence?.cancel();
+    if (this.#pending > 0 && this.#closing.signal.aborted)
+      this.#silence = this.#time.setTimer(SILENCE_MS, () => this.#driver.abandon());
+  }
+
+  #withClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
+    return this.replied(() => this.#withPoolClient(action));
+  }
+
+  async #withPoolClient<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     const client = await this.#connect();
     try {
       const value = await action(queryableOf(client));
@@ -239,8 +273,12 @@ export class PostgresConnection {
     }
   }
 
+  #withGroup(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
+    return this.replied(() => this.#groupOnClient(statements));
+  }
+
   /** See `StatementGroup` for why the connection is closed after an error. */
-  async #withGroup(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
+  async #groupOnClient(statements: readonly SqlStatement[]): Promise<readonly (readonly Row[])[]> {
     const client = await this.#connect();
     let isUsable = false;
     try {

@@ -25,15 +25,7 @@ export class PostgresList {
   async add<Value>(action: (client: Queryable) => Promise<Value>): Promise<Value> {
     if (this.#client === undefined) throw new TypeError("no list is open: call beginList first");
     const client = queryableOf(this.#client);
-    await client.query("RELEASE SAVEPOINT batch; SAVEPOINT batch");
-    for (;;) {
-      try {
-        return await action(client);
-      } catch (error) {
-        if (!(error instanceof RepeatTransaction)) throw error;
-        await client.query("ROLLBACK TO SAVEPOINT batch");
-      }
-    }
+    return this.#connection.replied(() => addTo(client, action));
   }
 
   async begin(): Promise<void> {
@@ -46,11 +38,13 @@ export class PostgresList {
     const client = this.#client;
     this.#client = undefined;
     if (client === undefined) return;
-    try {
-      await client.query(command);
-    } finally {
-      await client.end();
-    }
+    await this.#connection.replied(async () => {
+      try {
+        await client.query(command);
+      } finally {
+        await client.end();
+      }
+    });
   }
 
   /** Removes the list. Never rejects: if the connection breaks, the server rolls back. */
@@ -59,6 +53,18 @@ export class PostgresList {
       await this.end("ROLLBACK");
     } catch {
       // The connection is gone, and its transaction with it.
+    }
+  }
+}
+
+async function addTo<Value>(client: Queryable, action: (client: Queryable) => Promise<Value>): Promise<Value> {
+  await client.query("RELEASE SAVEPOINT batch; SAVEPOINT batch");
+  for (;;) {
+    try {
+      return await action(client);
+    } catch (error) {
+      if (!(error instanceof RepeatTransaction)) throw error;
+      await client.query("ROLLBACK TO SAVEPOINT batch");
     }
   }
 }

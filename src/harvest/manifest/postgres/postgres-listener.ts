@@ -49,7 +49,7 @@ export class PostgresListener {
     const client = this.#client;
     this.#client = undefined;
     // The connection may be broken already.
-    await client?.end().catch(() => undefined);
+    await this.#options.connection.replied(async () => client?.end()).catch(() => undefined);
   }
 
   #connect(): void {

@@ -117,6 +117,20 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await taken(second, run, 128)).length, 5);
   });
 
+  test("a process that has more than its share of a short list since another one has joined is told how much", async t => {
+    const url = server.url();
+    const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
+    const run = await first.beginRun("run", "{}");
+    await first.works.add(run, works(600), IS_PRESENT);
+    const mine = await taken(first, run, 600);
+    assert.equal(await first.queue.surplus(run), 0);
+    await second.joinRun(run);
+    assert.equal(await first.queue.surplus(run), 300);
+    assert.equal(await second.queue.surplus(run), 0);
+    for (const id of mine.slice(0, 598)) await first.fail(id, "no-copy", undefined);
+    assert.equal(await first.queue.surplus(run), 0);
+  });
+
   test("the last downloads are divided among the processes, and the last queries are not", async t => {
     const countsOf = async (queue: string) => {
       const url = server.url();
@@ -146,6 +160,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await taken(first, run, 700)).length, 700);
     // 400 works wait, and 1,100 are left.
     assert.equal((await taken(second, run, 700)).length, 400);
+    assert.equal(await first.queue.surplus(run), 0);
   });
 
   test("works that are put back are announced to the other processes", async t => {

@@ -21,14 +21,14 @@ const DOWNLOADS_MIN = 4;
 /** While so many works are left for each worker, shares are not needed: no worker can leave another one without works. */
 const WORKS_ENOUGH = 512;
 /**
- * SQL: how many works of the run (`$1`) this worker (`$6`) may take. With `WORKS_ENOUGH`: the limit of the call (`$4`).
- * Otherwise: an equal share of the works that are left, at least `$5`, less the works that it has. So all workers have
+ * SQL: how many works of the run (`$1`) a worker may take; below 0 if it has more. With `WORKS_ENOUGH`: `enough`.
+ * Otherwise: an equal share of the works that are left, at least `least`, less the works that it has. So all workers have
  * works of a short list, and of the end of a long list.
  */
-const SHARE = `(
-  SELECT CASE WHEN count(*) = max(size.workers) * ${WORKS_ENOUGH} THEN $4::bigint
-    ELSE greatest($5::bigint, ceil(count(*)::numeric / greatest(1, max(size.workers))))
-      - (SELECT count(*) FROM works WHERE taken_by = $6) END
+const shareOf = (worker: string, least: string, enough: string) => `(
+  SELECT CASE WHEN count(*) = max(size.workers) * ${WORKS_ENOUGH} THEN ${enough}
+    ELSE greatest(${least}::bigint, ceil(count(*)::numeric / greatest(1, max(size.workers))))
+      - (SELECT count(*) FROM works WHERE taken_by = ${worker}) END
   FROM (SELECT count(*) AS workers FROM workers WHERE run = $1) AS size,
     LATERAL (SELECT 1 FROM works WHERE run = $1 AND state = 'pending' LIMIT size.workers * ${WORKS_ENOUGH}) AS pending)`;
 const RETURNED = TAKEN_COLUMNS.split(", ")
@@ -76,7 +76,7 @@ export class PostgresQueue implements ManifestQueue {
     const { rows } = await this.#worker.take(
       `WITH due AS (
          SELECT id FROM works WHERE ${IS_WAITING} AND queue = $2 AND not_before_ms <= ${NOW_MS} + $3::bigint
-         ORDER BY not_before_ms, id LIMIT greatest(0, least($4::bigint, ${SHARE})) FOR UPDATE SKIP LOCKED)
+         ORDER BY not_before_ms, id LIMIT greatest(0, least($4::bigint, ${shareOf("$6", "$5", "$4::bigint")})) FOR UPDATE SKIP LOCKED)
        UPDATE works SET taken_by = $6 FROM due WHERE works.id = due.id RETURNING ${RETURNED}`,
       [...[run, queue, Math.round(nowMs - this.nowMs()), limit], isDownloadQueue(queue) ? DOWNLOADS_MIN : SHARE_MIN],
     );
@@ -118,6 +118,16 @@ export class PostgresQueue implements ManifestQueue {
     const columns = `queue = $3, not_before_ms = coalesce(${NOW_MS} + $4::bigint, 0), progress = $5, message = $6`;
     const result = await this.#worker.release(work, columns, [queue, delayMs, progress, message], inherited);
     return typeof result === "string" ? undefined : result;
+  }
+
+  async surplus(run: number): Promise<number> {
+    const sql = `SELECT ${shareOf("$2", "$3", "0")} AS share`;
+    const [row] = await this.#connection.read(sql, [run, this.#worker.id, DOWNLOADS_MIN]);
+    return Math.max(0, -Number(row?.["share"] ?? 0));
+  }
+
+  announce(): Promise<void> {
+    return this.#worker.announce();
   }
 
   async isFinished(run: number): Promise<boolean> {

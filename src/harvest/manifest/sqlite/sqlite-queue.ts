@@ -95,6 +95,15 @@ export class SqliteQueue implements ManifestQueue {
     return Number(changes) === 0 ? this.taken(work) : undefined;
   }
 
+  /** One process at a time works on a file. */
+  async surplus(): Promise<number> {
+    return 0;
+  }
+
+  async announce(): Promise<void> {
+    return undefined;
+  }
+
   /** A work that this run has taken. */
   taken(work: number): TakenWork {
     return takenOfRow(this.#taken.get(work) ?? {});
