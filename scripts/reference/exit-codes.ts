@@ -12,7 +12,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg verify": "1: a file is missing or changed, also after `--repair`.",
   "docstokg manifest copy": "1: a database cannot be read or written. 2: the target is not empty.",
   "docstokg demo": "1: a file is missing or differs from what the simulated servers sent.",
-  "docstokg report": "2: the telemetry or the run was not found.",
+  "docstokg report": "1: the page of `--html` cannot be written. 2: the telemetry or the run was not found.",
   "docstokg doctor": "1: a check found a problem. Warnings do not fail it.",
   "docstokg policy show": "2: the policy is invalid.",
   "docstokg policy explain": "2: the policy is invalid, or the target unknown.",
