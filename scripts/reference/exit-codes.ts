@@ -27,7 +27,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
     "1: a listed process did not answer, or the store cannot be reached. 2: the target is unknown, or there is no shared store.",
   "docstokg limits release": "as `limits hold`.",
   "docstokg limits set":
-    "as `limits hold`; 2 also if the limits are looser than the policy and `--force` is not given.",
+    "as `limits hold`; 1 also if a listed process is in shadow mode, 2 also if the limits are looser than the policy and `--force` is not given.",
   "docstokg limits reset": "as `limits hold`.",
   "docstokg dashboard":
     "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C; 0 if the reader of stdout has closed it.",
