@@ -4,7 +4,7 @@
  */
 export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg run":
-    "1: a work failed or could not be refreshed, a line of the list was invalid, or the manifest cannot be reached. 2: the run did not start.",
+    "1: a work failed or could not be refreshed, a line of the list was invalid, or the manifest, the store or a port cannot be used. 2: the flags, the configuration or the list are not valid; the run did not start.",
   "docstokg worker": "1: a work failed, or the database cannot be reached.",
   "docstokg status": "1: the manifest cannot be read. 2: it does not exist.",
   "docstokg retry": "1: a work failed again.",
