@@ -4,14 +4,17 @@
  */
 import "./http/supported-runtime.ts";
 import { quote } from "./core/text/quote.ts";
-import { ConfigError } from "./errors.ts";
+import { ConfigError, StoreError } from "./errors.ts";
 import { createHub } from "./http/create-hub.ts";
 import type { HubOptions } from "./http/hub-options.ts";
 
-/** An invalid configuration ends the program: running on without its limits would be worse. */
-function exitWithProblem(problem: string): never {
+/**
+ * An invalid configuration, or a store that can never work, ends the program: running on without its limits would be
+ * worse.
+ */
+function exitWithProblem(problem: string, exitCode: 1 | 2): never {
   process.stderr.write(`docstokg: ${problem}\n`);
-  process.exit(2);
+  process.exit(exitCode);
 }
 
 function cacheFrom(value: string | undefined): HubOptions["cache"] {
@@ -20,7 +23,7 @@ function cacheFrom(value: string | undefined): HubOptions["cache"] {
   if (/^sqlite:./.test(value)) return value as `sqlite:${string}`;
   // The value may be the URL of a database. The message of a ConfigError contains no password.
   const message = `${quote(value)} is not one of memory, off, sqlite:<file>`;
-  return exitWithProblem(new ConfigError([{ where: "DOCSTOKG_CACHE", path: "", message }]).message);
+  return exitWithProblem(new ConfigError([{ where: "DOCSTOKG_CACHE", path: "", message }]).message, 2);
 }
 
 /** With NODE_USE_ENV_PROXY=1 or --use-env-proxy, Node uses HTTP_PROXY, HTTPS_PROXY and NO_PROXY. So does the hub. */
@@ -34,7 +37,8 @@ function networkOptions(): Pick<HubOptions, "network"> {
 /** The installed hub, to listen to its events or read its snapshot. It is never closed, and keeps no process alive. */
 export const hub = await createHub({ ...networkOptions(), cache: cacheFrom(process.env["DOCSTOKG_CACHE"]) }).catch(
   error => {
-    if (error instanceof ConfigError) return exitWithProblem(error.message);
+    if (error instanceof ConfigError) return exitWithProblem(error.message, 2);
+    if (error instanceof StoreError) return exitWithProblem(error.message, 1);
     throw error;
   },
 );

@@ -40,6 +40,18 @@ test("with --import docstokg/register and an invalid policy the program ends wit
   assert.match(stderr, /^docstokg: DOCSTOKG_RLIMITS/);
 });
 
+test("with --import docstokg/register and a store that can never work the program ends with code 1 and one line", async () => {
+  const file = join(temporaryFolder("register"), "notes.txt");
+  writeFileSync(file, "not a store");
+  const env = { DOCSTOKG_RLIMIT_BACKEND: "sqlite", DOCSTOKG_RLIMIT_DSN: file };
+  assert.deepEqual(await run("console.log('running')", env), {
+    code: 1,
+    signal: null,
+    stdout: "",
+    stderr: `docstokg: cannot open ${file}: the file exists and is not a database of docstokg; it was not changed; name another file\n`,
+  });
+});
+
 test("with --import docstokg/register an invalid DOCSTOKG_CACHE is reported without its password", async () => {
   assert.deepEqual(await run("", { DOCSTOKG_CACHE: "redis://:hunter2@cache.example.org" }), {
     code: 2,

@@ -4,7 +4,7 @@
  */
 export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg run":
-    "1: a work failed or could not be refreshed, a line of the list was invalid, or the manifest cannot be reached. 2: the run did not start.",
+    "1: a work failed or could not be refreshed, a line of the list was invalid, or the manifest, the store or a port cannot be used. 2: the flags, the configuration or the list are not valid; the run did not start.",
   "docstokg worker": "1: a work failed, or the database cannot be reached.",
   "docstokg status": "1: the manifest cannot be read. 2: it does not exist.",
   "docstokg retry": "1: a work failed again.",
@@ -12,7 +12,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   "docstokg verify": "1: a file is missing or changed, also after `--repair`.",
   "docstokg manifest copy": "1: a database cannot be read or written. 2: the target is not empty.",
   "docstokg demo": "1: a file is missing or differs from what the simulated servers sent.",
-  "docstokg report": "2: the telemetry or the run was not found.",
+  "docstokg report": "1: the page of `--html` cannot be written. 2: the telemetry or the run was not found.",
   "docstokg doctor": "1: a check found a problem. Warnings do not fail it.",
   "docstokg policy show": "2: the policy is invalid.",
   "docstokg policy explain": "2: the policy is invalid, or the target unknown.",
@@ -27,7 +27,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
     "1: a listed process did not answer, or the store cannot be reached. 2: the target is unknown, or there is no shared store.",
   "docstokg limits release": "as `limits hold`.",
   "docstokg limits set":
-    "as `limits hold`; 2 also if the limits are looser than the policy and `--force` is not given.",
+    "as `limits hold`; 1 also if a listed process is in shadow mode, 2 also if the limits are looser than the policy and `--force` is not given.",
   "docstokg limits reset": "as `limits hold`.",
   "docstokg dashboard":
     "1: the store or the port cannot be used. 2: the manifest does not exist. 130: ended by Ctrl-C; 0 if the reader of stdout has closed it.",

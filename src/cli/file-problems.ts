@@ -1,6 +1,7 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DownloadError } from "../errors.ts";
+import { usageError } from "./usage-error.ts";
 
 /** Why a file cannot be read, for messages. The system's own message about a folder does not name it. */
 export function readProblem(file: string, error: unknown): string {
@@ -42,8 +43,30 @@ export function folderProblem(folder: string): string | undefined {
   }
 }
 
-/** Throws a DownloadError if no file can be written at this path, so that an export fails before it reads anything. */
-export function checkTarget(flag: string, file: string): void {
+/**
+ * Throws a DownloadError if no file can be written at this path, so that an export fails before it reads anything, and a
+ * ConfigError if the export would replace a file that it reads.
+ * @param sources the files that the command reads; what is not a path, such as the URL of a manifest, has no effect
+ */
+export function checkTarget(flag: string, file: string, sources: readonly string[]): void {
   const problem = writeProblem(file);
   if (problem !== undefined) throw new DownloadError(`${flag}: ${problem}`);
+  if (sources.some(source => isSameFile(source, file)))
+    throw usageError(flag, `this command reads ${resolve(file)}, and would replace it; name another file`);
+}
+
+/** Whether both paths exist and lead to one file, also over links. */
+function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [fileAt(one), fileAt(other)];
+  if (first === undefined || second === undefined) return false;
+  return first.isFile() && first.ino === second.ino && first.dev === second.dev;
+}
+
+function fileAt(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    // Such as a path below a file.
+    return undefined;
+  }
 }

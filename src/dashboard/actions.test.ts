@@ -53,7 +53,7 @@ function actionsOn(failing: RegExp, { after = false } = {}) {
 
 function actionFor(order: Readonly<Record<string, unknown>>): HostAction {
   const hosts = [{ name: order["host"] }] as unknown as DashboardState["hosts"];
-  const names = ["open", "close", "half-open", "hold", "release", "set-limit"] as const;
+  const names = ["open", "close", "half-open", "hold", "release", "set-limit", "reset-limit"] as const;
   const body = { seconds: 60, reason: "test", ...order };
   return parseAction(body, names, { hosts, run: null }, "127.0.0.1") as HostAction;
 }
@@ -157,6 +157,8 @@ test("in a hub, an order about limits has no effect if these are in shadow mode"
   const limit = { action: "set-limit", host: "a.example", rates: "1/SECOND" };
   const isApplied = async (role: string) => (await actions.run(actionFor({ ...limit, role }))).isApplied;
   assert.deepEqual([await isApplied("metadata"), await isApplied("landing"), await isApplied("")], [false, true, true]);
+  const reset = actionFor({ action: "reset-limit", host: "a.example", role: "metadata" });
+  assert.equal((await actions.run(reset)).isApplied, true, "the limits of the policy apply again");
 });
 
 test("a looser limit is refused with the name of the choice in the page that sets it anyway", async t => {

@@ -253,7 +253,7 @@ export class HubActions implements DashboardActions {
 
   /** Whether the order has no effect. The limits and the circuits of a host have shadow modes of their own. */
   #isShadow(name: HostActionName, target: OrderTarget): boolean {
-    const isLimit = name === "set-limit" || name === "reset-limit";
+    const isLimit = name === "set-limit";
     if ("resolver" in target || (!isLimit && name !== "open" && name !== "half-open")) return false;
     const { unit, role } = target;
     const roles = role === undefined || role === "total" ? ROLES : [role];

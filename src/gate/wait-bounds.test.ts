@@ -315,6 +315,33 @@ test("a call that a reload moves to another budget while it waits for the store 
   assert.deepEqual(moved, [{ atMs: 2502, retryAfterMs: 1600 }]);
 });
 
+test("a total that a reload adds is named as the limit until all processes have reported, not a cooldown", async () => {
+  const time = new FakeTime();
+  const limits = (total?: object) => {
+    const metadata = { rates: "99/s", guard_ms: 0, max_delay_ms: 0 };
+    return limitPoliciesFrom({ hosts: { [host]: total === undefined ? { metadata } : { metadata, total } } }, "test");
+  };
+  const constraint = (limit: string) => ({ kind: "window", owner: host, limit: `${limit} (shared by all processes)` });
+  const gate = new Gate(limits(), time, { store: slowStore(time) });
+  for (const [total, limit] of [
+    [{ rates: "3/SECOND+60/MINUTE" }, "3/SECOND+60/MINUTE"],
+    [{ costs: { credits: "9/DAY" } }, "credits 9/DAY"],
+    [{ max_concurrent: 2 }, "max_concurrent 2"],
+  ] as const) {
+    await time.advance(5000);
+    gate.reload(limits());
+    gate.reload(limits(total));
+    for (const method of ["GET", "HEAD"]) {
+      const refused = { retryAfterMs: 1600, constraint: constraint(limit) };
+      await assert.rejects(async () => gate.enter({ host, role: "metadata", method }), refused);
+    }
+  }
+  gate.hold(host, "metadata", 5000);
+  await assert.rejects(async () => gate.enter({ host, role: "metadata" }), {
+    constraint: { kind: "cooldown", owner: host, limit: "cooldown" },
+  });
+});
+
 test("with a slow store a call with maxWaitMs 0 leases its slots, units and costs one after the other", async () => {
   const time = new FakeTime();
   const store = slowStore(time);

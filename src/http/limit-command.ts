@@ -66,9 +66,10 @@ export async function giveLimitOrder(
   const policies = new Map(
     running.flatMap(({ policy: own, processes }) => processes.map(each => [each.processId, own])),
   );
-  // Acknowledgements report shadow mode of circuits. For this order the shadow mode of the limits counts.
+  // Acknowledgements report shadow mode of circuits. For this order the shadow mode of the limits counts; the end of an
+  // order applies there too.
   const acknowledgements = found.map(({ process, effect }) => {
-    const isShadow = effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
+    const isShadow = isSet && effect !== "silent" && isShadowTarget(policies.get(process.processId) ?? policy, targets);
     return { process, effect: effect === "silent" ? effect : isShadow ? ("shadow" as const) : ("applied" as const) };
   });
   return { targets, kept, looser, remainingMs, storedMs, acknowledgements };

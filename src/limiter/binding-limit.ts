@@ -27,7 +27,7 @@ export function bindingLimit(budget: Budget, charge: Charge, times: LimitTimes):
   const { units, costs } = charge;
   const { name: owner, holdUntilUs, policy } = budget;
   const isHeld = holdUntilUs > times.nowUs;
-  if (units === 0) return isHeld ? cooldownOf(owner) : budget.slotConstraint("max_concurrent");
+  if (units === 0) return isHeld ? holdOf(budget) : budget.slotConstraint("max_concurrent");
   const storeConstraint = budget.storeConstraint(charge);
   if (storeConstraint !== undefined) return storeConstraint;
   const latest = new Latest();
@@ -44,7 +44,7 @@ export function bindingLimit(budget: Budget, charge: Charge, times: LimitTimes):
     const leaseUs = times.costLeaseUs(cost, amount);
     if (leaseUs > times.nowUs) latest.offer(leaseUs, { kind: "window", owner, limit: shared });
   }
-  if (isHeld) latest.offer(holdUntilUs, cooldownOf(owner));
+  if (isHeld) latest.offer(holdUntilUs, holdOf(budget));
   const labels = policy.labels.join("+");
   if (budget.spacingUs > 0)
     latest.offer(times.spacedUs(units), { kind: "spacing", owner, limit: `even spacing of ${labels}` });
@@ -54,8 +54,12 @@ export function bindingLimit(budget: Budget, charge: Charge, times: LimitTimes):
   return latest.constraint ?? budget.slotConstraint("max_concurrent");
 }
 
-function cooldownOf(owner: string): Constraint {
-  return { kind: "cooldown", owner, limit: "cooldown" };
+/** Why the budget is held. While processes report what they sent before a reload, its own limits decide. */
+function holdOf({ name: owner, holdUntilUs, reportedUntilUs, policy, costLogs }: Budget): Constraint {
+  if (holdUntilUs > reportedUntilUs) return { kind: "cooldown", owner, limit: "cooldown" };
+  const rates = [...policy.labels, ...costLogs.flatMap(({ labels }) => labels)].join("+");
+  const limit = rates === "" ? `max_concurrent ${policy.maxConcurrent}` : rates;
+  return { kind: "window", owner, limit: `${limit} (shared by all processes)` };
 }
 
 /** The constraint with the latest time. */

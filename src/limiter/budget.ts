@@ -28,8 +28,13 @@ export class Budget {
   /** What was used of other units than requests. */
   costLogs: readonly CostLog[];
   inFlight = 0;
-  /** No request is granted before this: a cooldown, or the reset time that the server announced for a used-up quota. */
+  /**
+   * No request is granted before this: a cooldown, the reset time that the server announced for a used-up quota, or
+   * `reportedUntilUs`.
+   */
   holdUntilUs = 0;
+  /** Until then the processes of a store report what they sent before a reload that added requests to this budget. */
+  reportedUntilUs = 0;
   /** What the shared store last said about this budget. Undefined without a store, or before its first reply. */
   sharedUse: SharedUse | undefined = undefined;
   /** When the store last granted units of this budget, or said that it has none free. */

@@ -54,8 +54,11 @@ export class ReloadHolds {
 
   #hold(budget: Budget, nowUs: number, mustWait: (earlier: EarlierLimits) => boolean): void {
     this.#dropEnded(nowUs);
-    for (const earlier of this.#earlier)
-      if (earlier.untilUs > budget.holdUntilUs && mustWait(earlier)) budget.holdUntilUs = earlier.untilUs;
+    for (const earlier of this.#earlier) {
+      if (earlier.untilUs <= budget.reportedUntilUs || !mustWait(earlier)) continue;
+      budget.reportedUntilUs = earlier.untilUs;
+      budget.holdUntilUs = Math.max(budget.holdUntilUs, earlier.untilUs);
+    }
   }
 
   #dropEnded(nowUs: number): void {

@@ -64,7 +64,7 @@ function limitSetting(
     return settingOf(policy, "backend.when_store_away", limit, "when_store_away");
   if (kind === "cooldown")
     return { value: limit, where: limit.startsWith(HOLD) ? "an operator's order" : "a response of the server" };
-  const cap = /^max_(?:concurrent|inflight) (\d+)$/.exec(limit)?.[1];
+  const cap = /^max_(?:concurrent|inflight) (\d+)(?: \(shared by all processes\))?$/.exec(limit)?.[1];
   if (limit.startsWith("max_inflight")) return settingOf(policy, "global.max_inflight", Number(cap));
   const decisive = [order, totalOrder].find(each => each && isOrderedLimit(each, limit, cap));
   if (decisive !== undefined)

@@ -4,6 +4,7 @@ import { createHub } from "../../src/http/create-hub.ts";
 import { Operator } from "../../src/http/operator.ts";
 import type { BreakersOptions } from "../../src/policy/breaker-schema.ts";
 import { loadPolicy } from "../../src/policy/load.ts";
+import type { RatelimitsOptions } from "../../src/policy/ratelimit-schema.ts";
 import { type StoreName, storeFor } from "../../src/stores/open-store.ts";
 import { systemTime } from "../../src/time/system-time.ts";
 import { PostgresServer, whyNoPostgres } from "../harvest/postgres-server.ts";
@@ -13,18 +14,20 @@ import { createStoreFile, runCli, temporaryFolder } from "./kit.ts";
 
 const LIMITS = { rates: "1000/SECOND", max_delay_ms: 0 };
 
+type ProcessPolicy = BreakersOptions & { readonly limits?: RatelimitsOptions };
+
 /** Hubs that share a store and have called a server, and are listed in the store. */
-async function startHubs(t: TestContext, store: StoreName, breakers: readonly BreakersOptions[]) {
+async function startHubs(t: TestContext, store: StoreName, processes: readonly ProcessPolicy[]) {
   const { origin } = await serve(t, (_, response) => response.end("hello"));
   const hubs = await Promise.all(
-    breakers.map(options =>
+    processes.map(({ limits = {}, ...options }) =>
       createHub({
         env: {},
         store,
         cache: false,
         retry: false,
         policy: {
-          ratelimits: { extends: "none", defaults: { metadata: LIMITS } },
+          ratelimits: { extends: "none", defaults: { metadata: LIMITS }, ...limits },
           breakers: { extends: "none", ...options },
         },
       }),
@@ -267,15 +270,15 @@ test("limits set changes the total and the requests in flight in every process, 
     const shown = await runCli(["limits", "show", "--store", store]);
     assert.match(
       shown.stdout,
-      /^127\.0\.0\.1 total: 3\/HOUR for another \d+ s instead of no limit, ordered by .*: quota$/m,
+      /^127\.0\.0\.1 total: 3\/HOUR for another 366 days instead of no limit, ordered by .*: quota$/m,
     );
     assert.match(
       shown.stdout,
-      /^127\.0\.0\.1 metadata: max_concurrent 2 for another \d+ s instead of (?:max_concurrent \d+|no limit), ordered by/m,
+      /^127\.0\.0\.1 metadata: max_concurrent 2 for another 366 days instead of (?:max_concurrent \d+|no limit), ordered by/m,
     );
     const why = await runCli(["why", origin, "--store", store]);
     assert.match(why.stdout, /^order +max_concurrent 2 for another/m);
-    assert.match(why.stdout, /^order +total of 127\.0\.0\.1: 3\/HOUR for another \d+ s/m);
+    assert.match(why.stdout, /^order +total of 127\.0\.0\.1: 3\/HOUR for another 366 days/m);
     await runCli(["limits", "reset", "127.0.0.1", "--store", store]);
     for (const hub of hubs) await (await hub.fetch(origin, { maxWaitMs: 60_000 })).text();
   }
@@ -302,6 +305,19 @@ test("a looser rate needs --force, and is then called looser in every output", a
     shown.stdout,
     /^127\.0\.0\.1 metadata: LOOSER than the policy, 2000\/SECOND for another .* instead of 1000\/SECOND/m,
   );
+});
+
+test("limits set names a process whose limits are in shadow mode, and limits reset is applied there too", async t => {
+  const { store } = await temporaryFolder();
+  await createStoreFile(store);
+  await startHubs(t, store, [{}, { limits: { mode: "shadow" } }]);
+  const argv = ["--reason", "test", "--store", store];
+  const set = await runCli(["limits", "set", "127.0.0.1:metadata", "1/SECOND", ...argv]);
+  assert.match(set.stdout, /\napplied by 1 of 2 processes\nin shadow mode, where it has no effect: \d+ \S+ on \S+\n$/);
+  assert.equal(set.exitCode, 1);
+  const reset = await runCli(["limits", "reset", "127.0.0.1:metadata", ...argv]);
+  assert.match(reset.stdout, /\napplied by 2 of 2 processes\n$/);
+  assert.equal(reset.exitCode, 0);
 });
 
 test("limits set refuses bad rates, durations and targets", async t => {

@@ -91,6 +91,17 @@ test("a user who may only read the folder of a run sees its works", { skip: asUs
   assert.deepEqual((await readdir(folder)).sort(), before);
 });
 
+test("a manifest that only its owner may read is refused with that reason", { skip: asUser }, async () => {
+  const { folder, manifest } = await readableFolder();
+  await manifest.close();
+  const file = join(folder, "manifest.sqlite");
+  await chmod(file, 0o600);
+  const [status] = await asReader(folder, [["status", "--out", "FOLDER"]]);
+  const reason = "no permission to read the file; its owner can change that with chmod";
+  const stderr = `docstokg: --manifest: cannot use ${file} as manifest: ${reason}\n`;
+  assert.deepEqual(status, { exitCode: 2, stdout: "", stderr });
+});
+
 test("a user who may only read the folder of a run can copy its manifest", { skip: asUser }, async () => {
   const { folder, manifest, id } = await readableFolder();
   await manifest.endRun(id, "ended");

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,6 +11,7 @@ import { systemTime } from "../../src/time/system-time.ts";
 import { runIn } from "../cli/kit.ts";
 import { startProxy } from "../http/connect-proxy.ts";
 import { serve } from "../http/kit.ts";
+import { collectOutput } from "../process-output.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const file = (version: string) =>
@@ -227,6 +227,7 @@ test("prune keeps the newest versions and those in the lockfile", async t => {
     /^x 2026-11-02: would be removed, 80 B\n1 version, 80 B\n$/,
   );
   assert.match((await run("prune --keep 2")).stdout, /^x 2026-11-02: removed, 80 B\n1 version, 80 B\n$/);
+  assert.equal((await run("prune --keep 2")).stdout, "nothing to remove\n");
   assert.deepEqual((await readdir(join(folder, "ontologies", "x"))).sort(), ["2026-11-01", "2026-11-03", "2026-11-04"]);
 });
 
@@ -350,7 +351,7 @@ test("limits of hosts in the user's file apply beside those of services, and its
   assert.match(wrong.stderr, /ratelimits\.yaml:2: hosts\.127\.0\.0\.1\.totl: unknown key; did you mean total\?/);
 });
 
-test("Ctrl-C ends a pull with exit code 130 and leaves a valid store", async t => {
+test("Ctrl-C ends a pull with exit code 130, says how to continue and leaves a valid store", async t => {
   const folder = temporaryFolder("ontofetch");
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   const server = await serve(t, (_request, response) => {
@@ -365,10 +366,11 @@ test("Ctrl-C ends a pull with exit code 130 and leaves a valid store", async t =
   const program = JSON.stringify(join(import.meta.dirname, "../../src/cli/ontofetch.ts"));
   await writeFile(join(folder, "run.mjs"), `const { main } = await import(${program});\nawait main(process);\n`);
   const args = ["--disable-warning=ExperimentalWarning", "run.mjs", "pull"];
-  const child = spawn(process.execPath, args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
-  const closed = once(child, "close");
+  const child = spawn(process.execPath, args, { cwd: folder });
+  const { ended } = collectOutput(child);
   await asked;
   child.kill("SIGINT");
-  assert.deepEqual(await closed, [130, null]);
+  const stderr = "Interrupted: what was received is kept. To continue, run the same command.\n";
+  assert.deepEqual(await ended, { code: 130, signal: null, stdout: "", stderr });
   assert.deepEqual(await readdir(join(folder, "ontologies")), [".ontofetch"]);
 });

@@ -308,6 +308,14 @@ test("export to a file leaves no partial file behind when it fails", async t => 
   assert.equal(exitCode, 1);
   assert.match(stderr, /^ontofetch: --to: \S+ is a folder; expected a file$/m);
   assert.deepEqual((await readdir(folder)).sort(), before);
+  for (const read of ["ontologies.lock.json", "sources.yaml", "ontologies/x/2026-01-01/x.obo"]) {
+    const path = join(folder, read);
+    const content = await readFile(path, "utf8");
+    const refused = await run(`export x --format ntriples --to ${path}`);
+    assert.equal(refused.exitCode, 2);
+    assert.match(refused.stderr, /^ontofetch: --to: this command reads \S+, and would replace it; name another file$/m);
+    assert.equal(await readFile(path, "utf8"), content);
+  }
   assert.equal((await run(`export x --format ntriples --to ${join(target, "x.nt")}`)).exitCode, 0);
   assert.equal(await readFile(join(target, "x.nt"), "utf8"), (await run("export x --format ntriples")).stdout);
   assert.deepEqual((await readdir(target)).sort(), ["kept", "x.nt"]);

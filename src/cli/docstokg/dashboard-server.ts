@@ -5,10 +5,9 @@ import { hostAndPort } from "../../core/text/host.ts";
 import type { Dashboard } from "../../dashboard/dashboard.ts";
 import type { PerformedAction } from "../../dashboard/performed-action.ts";
 import { messageOf } from "../../errors.ts";
-import { codeOf } from "../../http/error-code.ts";
 import { warnOfErrors } from "../../telemetry/metrics-server.ts";
 import { systemTime } from "../../time/system-time.ts";
-import { usageError } from "../usage-error.ts";
+import { portError } from "./port-error.ts";
 
 export interface ServedDashboard {
   /** The address of the page, with its token. */
@@ -23,9 +22,6 @@ export interface ListenFlags {
   /** Undefined if the address is fixed. */
   readonly address?: string | undefined;
 }
-
-/** Errors that another port would avoid. */
-const PORT_ERRORS: ReadonlySet<string | undefined> = new Set(["EADDRINUSE", "EACCES"]);
 
 export interface ListenAddress {
   readonly port: number;
@@ -64,10 +60,7 @@ export class DashboardPort implements AsyncDisposable {
       await once(server, "listening");
     } catch (cause) {
       const problem = `cannot listen on ${hostAndPort(address, port)}: ${messageOf(cause)}`;
-      const code = codeOf(cause);
-      if (!PORT_ERRORS.has(code)) throw usageError(flags.address ?? flags.port, problem, { cause });
-      // The exit code is that of a system error: the same flags may work later.
-      throw Object.assign(new Error(`${flags.port}: ${problem}`, { cause }), { code, syscall: "listen" });
+      throw portError(problem, cause, flags.port, flags.address);
     }
     return new DashboardPort(server, address);
   }

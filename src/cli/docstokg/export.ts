@@ -35,8 +35,9 @@ export const exportCommand: CommandModule = {
     const target = flags["to"] === "-" ? undefined : (flags["to"] as string | undefined);
     if (format === "parquet" && target === undefined)
       throw usageError("--to", "parquet is not text: name the file to write");
-    if (target !== undefined) checkTarget("--to", target);
-    const manifest = await readExistingManifest(pathsOf(flags, io).manifest);
+    const source = pathsOf(flags, io).manifest;
+    if (target !== undefined) checkTarget("--to", target, [source]);
+    const manifest = await readExistingManifest(source);
     try {
       const records = inState(manifest.reports.workRecords(), state);
       if (format === "parquet") await writeAtomically(String(target), parquetFile(records));

@@ -43,15 +43,16 @@ function inputOptionsOf(flags: Flags): InputOptions {
 export function inputFileProblems(flags: Flags): readonly (readonly [flag: string, message: string])[] {
   const file = flags["input"] as string | undefined;
   if (file === undefined) return [];
+  const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
   try {
     const found = file === "-" ? undefined : statSync(file);
     if (found?.isDirectory() === true) return [["--input", `${resolve(file)} is a folder; expected a file`]];
     // A pipe can be read only once, so only regular files are checked.
-    if (found?.isFile() === true && isBinary(file)) return [["--input", `${resolve(file)} ${NOT_TEXT}`]];
+    const problem = found?.isFile() === true ? contentProblem(file, format) : undefined;
+    if (problem !== undefined) return [["--input", `${resolve(file)} ${problem}`]];
   } catch (error) {
     return [["--input", readProblem(file, error)]];
   }
-  const format = formatFlagOf(flags) ?? (file === "-" ? "lines" : formatOf(file));
   if (flags["column"] === undefined || format === "csv" || format === "jsonl") return [];
   return [["--column", `has no effect on ${format} input; only csv and jsonl have columns`]];
 }
@@ -70,16 +71,31 @@ export async function checkHeader(flags: Flags): Promise<void> {
 
 const NOT_TEXT =
   "is not a text file (it contains NUL bytes); save a spreadsheet as CSV, and text as UTF-8 or as UTF-16 with a byte order mark";
+const OTHER_FORMATS = "one identifier on each line, or CSV, JSONL (one object on each line), BibTeX or RIS";
 const START_BYTES = 4096;
 
-/** Whether a file is not text. Without this check, each line would be reported as an invalid identifier. */
-function isBinary(file: string): boolean {
+/**
+ * Why a file is no list. Without this check, each line would be reported as an invalid identifier, and every URL in a
+ * JSON or HTML document, such as the address of a record in a database, would be downloaded.
+ */
+function contentProblem(file: string, format: InputFormat): string | undefined {
+  const start = startOf(file);
+  const mark = start.subarray(0, 2).toString("hex");
+  if (mark === "fffe" || mark === "feff") return undefined;
+  if (start.includes(0)) return NOT_TEXT;
+  if (format !== "lines") return undefined;
+  const text = start.toString("utf8");
+  if (/^\uFEFF?\s*(?:\[\s*)?\{\s*"/.test(text)) return `is a JSON document; expected ${OTHER_FORMATS}`;
+  return /^\uFEFF?\s*<(?:\?xml|!doctype|html)\b/i.test(text)
+    ? `is an HTML or XML document; expected ${OTHER_FORMATS}`
+    : undefined;
+}
+
+function startOf(file: string): Buffer {
   const start = Buffer.alloc(START_BYTES);
   const descriptor = openSync(file, "r");
   try {
-    const length = readSync(descriptor, start);
-    const isUtf16 = start.readUInt16LE(0) === 0xfeff || start.readUInt16BE(0) === 0xfeff;
-    return !isUtf16 && start.subarray(0, length).includes(0);
+    return start.subarray(0, readSync(descriptor, start));
   } finally {
     closeSync(descriptor);
   }

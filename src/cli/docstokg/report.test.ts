@@ -136,12 +136,33 @@ test("missing telemetry is an error that names what is missing", async () => {
   const empty = await report(folder);
   assert.equal(empty.exitCode, 2);
   assert.match(empty.stderr, /no telemetry in this folder: expected telemetry\.jsonl or telemetry\.db/);
+  const here = await report();
+  const message = "[run]: no telemetry in the current folder; name the folder of a run, such as papers";
+  assert.deepEqual([here.exitCode, here.stderr], [2, `docstokg: ${message}\n`]);
   writeFileSync(join(folder, "telemetry.jsonl"), "");
   assert.match((await report(folder)).stderr, /contains no events/);
   writeRun(join(folder, "telemetry.jsonl"), small);
   const unwritable = await report(folder, "--html", join(folder, "no", "such", "report.html"));
-  assert.equal(unwritable.exitCode, 2);
+  assert.equal(unwritable.exitCode, 1);
   assert.match(unwritable.stderr, /--html: cannot write .*report\.html: folder not found: /);
+});
+
+test("--html does not replace the telemetry or the manifest that the report reads", async () => {
+  const folder = temporaryFolder("telemetry");
+  const [telemetry, manifest] = [join(folder, "telemetry.jsonl"), join(folder, "manifest.sqlite")];
+  writeRun(telemetry, small);
+  await (await openManifest(manifest, systemTime)).close();
+  const before = [telemetry, manifest].map(path => readFileSync(path));
+  for (const run of [folder, telemetry])
+    for (const page of [telemetry, manifest]) {
+      const { exitCode, stdout, stderr } = await report(run, "--html", page);
+      const message = `--html: this command reads ${page}, and would replace it; name another file`;
+      assert.deepEqual([exitCode, stdout, stderr], [2, "", `docstokg: ${message}\n`]);
+    }
+  assert.deepEqual(
+    [telemetry, manifest].map(path => readFileSync(path)),
+    before,
+  );
 });
 
 test("--html replaces the page, and leaves no temporary file", async () => {

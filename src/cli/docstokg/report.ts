@@ -1,16 +1,21 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ConfigError, messageOf } from "../../errors.ts";
+import { ConfigError } from "../../errors.ts";
 import { writeAtomically } from "../../files/atomic-file.ts";
 import { type WorksReport, worksReport } from "../../harvest/report/works-report.ts";
 import { worksSection } from "../../harvest/report/works-section.ts";
-import { type ListedRun, openTelemetryFile, type TelemetryFile } from "../../telemetry/reading/telemetry-file.ts";
+import {
+  type ListedRun,
+  openTelemetryFile,
+  RUN_FILES,
+  type TelemetryFile,
+} from "../../telemetry/reading/telemetry-file.ts";
 import { compareRuns } from "../../telemetry/report/comparison.ts";
 import { plainText } from "../../telemetry/report/number-text.ts";
 import { type RunReport, reportOn } from "../../telemetry/report/run-report.ts";
 import type { RunSummary } from "../../telemetry/summary/run-summary.ts";
 import { ExitCode } from "../exit-code.ts";
-import { writeProblem } from "../file-problems.ts";
+import { checkTarget } from "../file-problems.ts";
 import { printJson } from "../output/json.ts";
 import { terminalWidth } from "../output/table.ts";
 import type { CommandModule, Flags, Io } from "../program.ts";
@@ -43,9 +48,14 @@ export const report: CommandModule = {
     const { file, path, runs, runReport } = await readRun(run, telemetry);
     try {
       const html = flags["html"];
-      const works = await worksOf(flags["manifest"], path);
+      const manifest = manifestBeside(flags["manifest"], path);
+      if (typeof html === "string") {
+        const telemetryFiles = [path, ...Object.values(RUN_FILES).map(name => join(path, name))];
+        checkTarget("--html", html, manifest === undefined ? telemetryFiles : [...telemetryFiles, manifest]);
+      }
+      const works = manifest === undefined ? undefined : await worksOf(manifest);
       if (typeof html === "string")
-        await writePage(html, runReport.page(works && worksSection(works, runReport.summary).text));
+        await writeAtomically(html, runReport.page(works && worksSection(works, runReport.summary).text));
       if (flags["json"]) {
         const otherRuns = runs.map(({ runId: id }) => id).filter(id => id !== runReport.summary.runId);
         const { unreadable, unknown } = runReport.skipped;
@@ -108,7 +118,7 @@ interface ReadRun {
 async function readRun(run: string | undefined, telemetry: string | undefined): Promise<ReadRun> {
   const { path, wanted } = telemetryPathOf(run, telemetry);
   const file = await openTelemetryFile(path).catch(error => {
-    throw run === undefined || path !== "." ? error : runNotFound(run, error);
+    throw path === "." ? runNotFound(run, error) : error;
   });
   try {
     const runs = await file.runs();
@@ -120,12 +130,16 @@ async function readRun(run: string | undefined, telemetry: string | undefined): 
   }
 }
 
-/** The works of the named manifest, or of the manifest file beside the telemetry; undefined if there is none. */
-async function worksOf(named: unknown, telemetry: string): Promise<WorksReport | undefined> {
+/** The named manifest, or the manifest file beside the telemetry; undefined if there is none. */
+function manifestBeside(named: unknown, telemetry: string): string | undefined {
+  if (named !== undefined) return manifestOf("--manifest", String(named));
   const folder = statSync(telemetry).isDirectory() ? telemetry : dirname(telemetry);
   const beside = join(folder, "manifest.sqlite");
-  if (named === undefined && !existsSync(beside)) return undefined;
-  const manifest = await readExistingManifest(named === undefined ? beside : manifestOf("--manifest", String(named)));
+  return existsSync(beside) ? beside : undefined;
+}
+
+async function worksOf(source: string): Promise<WorksReport> {
+  const manifest = await readExistingManifest(source);
   try {
     return await worksReport(manifest);
   } catch (error) {
@@ -145,8 +159,10 @@ function telemetryPathOf(
 }
 
 /** A mistyped folder is taken for a run id, so the message must cover both. */
-function runNotFound(run: string, cause: unknown): unknown {
+function runNotFound(run: string | undefined, cause: unknown): unknown {
   if (!(cause instanceof ConfigError)) return cause;
+  if (run === undefined)
+    return usageError("[run]", "no telemetry in the current folder; name the folder of a run, such as papers");
   return usageError(run, "no such file or folder, and no telemetry in the current folder to find a run with this id");
 }
 
@@ -168,15 +184,4 @@ function chosenRun(runs: readonly ListedRun[], wanted: string | undefined, path:
   if (second !== undefined)
     throw usageError(path, `several run ids start with ${JSON.stringify(wanted)}; give a longer prefix`);
   return first;
-}
-
-async function writePage(path: string, page: string): Promise<void> {
-  const problem = writeProblem(path);
-  if (problem !== undefined) throw usageError("--html", problem);
-  try {
-    await writeAtomically(path, page);
-  } catch (cause) {
-    const reason = messageOf(cause);
-    throw usageError("--html", `${path} cannot be written: ${reason}`, { cause });
-  }
 }

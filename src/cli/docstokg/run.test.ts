@@ -175,6 +175,37 @@ test("all invalid flags are reported together, before a file is written", async 
   assert.equal(existsSync(out), false);
 });
 
+test("a JSON, HTML or XML document is refused as a list of works", async () => {
+  const folder = temporaryFolder("harvest");
+  const out = join(folder, "papers");
+  const expected = "expected one identifier on each line, or CSV, JSONL (one object on each line), BibTeX or RIS";
+  for (const [name, content, kind] of [
+    [
+      "csl.json",
+      '[\n  {\n    "id": "http://zotero.example/users/1/items/ABC",\n    "DOI": "10.5555/a"\n  }\n]\n',
+      "a JSON",
+    ],
+    ["one.json", '[{"DOI":"10.5555/a"}]', "a JSON"],
+    ["rows.txt", '\uFEFF{"doi":"10.5555/a"}\n', "a JSON"],
+    ["page.txt", '<!DOCTYPE html>\n<a href="https://doi.example/10.5555/a">', "an HTML or XML"],
+    ["endnote.xml", '<?xml version="1.0"?><xml><records/></xml>', "an HTML or XML"],
+  ] as const) {
+    const file = join(folder, name);
+    writeFileSync(file, content);
+    const { exitCode, stderr } = await runCli(["run", "--input", file, "--out", out, "--dry-run"]);
+    assert.deepEqual([exitCode, stderr], [2, `docstokg: --input: ${file} is ${kind} document; ${expected}\n`]);
+  }
+  assert.equal(existsSync(out), false);
+  const lines = join(folder, "lines.txt");
+  writeFileSync(lines, "<https://doi.example/10.5555/a>\n");
+  assert.equal((await runCli(["run", "--input", lines, "--out", out, "--dry-run"])).exitCode, 0);
+  const rows = join(folder, "rows.txt");
+  assert.equal(
+    (await runCli(["run", "--input", rows, "--input-format", "jsonl", "--out", out, "--dry-run"])).exitCode,
+    0,
+  );
+});
+
 test("flags without an effect are refused, each with the flag that it needs", async () => {
   const folder = temporaryFolder("harvest");
   const out = join(folder, "papers");

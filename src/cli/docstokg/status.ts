@@ -25,9 +25,11 @@ export const status: CommandModule = {
   },
   run: async (_, flags, io) => {
     checkFlags(flags);
-    const manifest = await readExistingManifest(pathsOf(flags, io).manifest);
+    const source = pathsOf(flags, io).manifest;
+    const target = flags["export"];
+    if (typeof target === "string" && target !== "-") checkTarget("--export", target, [source]);
+    const manifest = await readExistingManifest(source);
     try {
-      const target = flags["export"];
       if (typeof target === "string") {
         await exportTo(target, manifest.reports.attemptLines(), io);
         return ExitCode.ok;
@@ -82,8 +84,6 @@ function checkFlags(flags: Flags): void {
   for (const flag of ["json", "watch"])
     if (flags[flag] !== undefined && flags["export"] !== undefined)
       throw usageError(`--${flag}`, "has no effect with --export, which writes JSONL");
-  const target = flags["export"];
-  if (typeof target === "string" && target !== "-") checkTarget("--export", target);
 }
 
 function statusText(status: ManifestStatus, tableOptions: TableOptions): string {

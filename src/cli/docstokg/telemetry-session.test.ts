@@ -21,13 +21,13 @@ test("a metrics port that is in use is an error of --metrics-port", async t => {
   const { folder } = await temporaryFolder();
   const { port } = await serve(t, (_, response) => response.end());
   const { exitCode, stderr } = await runCli(["run", "a", "--out", folder, "-q", "--metrics-port", String(port)]);
-  assert.equal(exitCode, 2);
+  assert.equal(exitCode, 1, "as for a --dashboard-port that is in use");
   assert.match(stderr, /^docstokg: --metrics-port: metrics cannot be served on /m);
   assert.deepEqual(readdirSync(folder), []);
   const other = (await temporaryFolder()).folder;
   mkdirSync(join(other, "telemetry.jsonl"));
   const unrecorded = await runCli(["run", "a", "--out", other, "-q", "--metrics-port", String(port)]);
-  assert.equal(unrecorded.exitCode, 2);
+  assert.equal(unrecorded.exitCode, 1);
   assert.match(unrecorded.stderr, /^docstokg: --metrics-port: metrics cannot be served on /m);
 });
 

@@ -6,8 +6,8 @@ import type { Sink } from "../../telemetry/sink.ts";
 import { prometheusSink } from "../../telemetry/sinks/prometheus-sink.ts";
 import { createTelemetry, type Telemetry } from "../../telemetry/telemetry.ts";
 import type { Io } from "../program.ts";
-import { usageError } from "../usage-error.ts";
 import { telemetryFolderOf } from "./path-flags.ts";
+import { portError } from "./port-error.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 /** The metrics of `--metrics-port`. */
@@ -16,7 +16,7 @@ export interface RunMetrics extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Listens on the port. Rejects with a ConfigError if that fails, or if prom-client is not installed. */
+/** Listens on the port. Rejects as `portError` says if that fails, and with a ConfigError without prom-client. */
 export async function openMetrics({ metricsPort: port }: RunSettings): Promise<RunMetrics | undefined> {
   if (port === undefined) return undefined;
   try {
@@ -25,7 +25,7 @@ export async function openMetrics({ metricsPort: port }: RunSettings): Promise<R
     return { sink, url, [Symbol.asyncDispose]: close };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw usageError("--metrics-port", error.problems[0]?.message ?? error.message);
+    throw portError(error.problems[0]?.message ?? error.message, error.cause, "--metrics-port");
   }
 }
 

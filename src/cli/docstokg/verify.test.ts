@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, temporaryFolder } from "../../../test/cli/kit.ts";
@@ -76,6 +76,26 @@ test("export writes the works of a manifest, and refuses an unknown format", asy
   const wrong = await runCli(["export", "--out", folder, "--format", "bibtx"]);
   assert.equal(wrong.exitCode, 2);
   assert.match(wrong.stderr, /--format: "bibtx" is not one of csv, jsonl, csl, bibtex, parquet; did you mean bibtex\?/);
+});
+
+test("an export does not replace the manifest that it reads, also over a link", async () => {
+  const { folder } = await temporaryFolder();
+  const file = join(folder, "manifest.sqlite");
+  await (await openManifest(file, systemTime)).close();
+  const link = join(folder, "link.csv");
+  symlinkSync(file, link);
+  const before = readFileSync(file);
+  for (const target of [file, link])
+    for (const [flag, ...argv] of [
+      ["--to", "export", "--to", target],
+      ["--to", "export", "--format", "parquet", "--to", target],
+      ["--export", "status", "--export", target],
+    ] as const) {
+      const { exitCode, stderr } = await runCli([...argv, "--out", folder]);
+      const message = `${flag}: this command reads ${target}, and would replace it; name another file`;
+      assert.deepEqual([exitCode, stderr], [2, `docstokg: ${message}\n`]);
+    }
+  assert.deepEqual(readFileSync(file), before);
 });
 
 test("a dry run says what a list would cost, and creates nothing", async () => {

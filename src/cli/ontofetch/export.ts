@@ -26,8 +26,10 @@ export const exportVersion: CommandModule = {
     interruptible(io, async signal => {
       const format = formatOf(String(flags["format"]));
       const output = flags["to"];
-      if (typeof output === "string") checkTarget("--to", output);
-      const version = await storedVersion(await ontofetchSettingsOf(flags, io), name, signal);
+      const settings = await ontofetchSettingsOf(flags, io);
+      if (typeof output === "string") checkTarget("--to", output, [settings.file, settings.lockfile]);
+      const version = await storedVersion(settings, name, signal);
+      if (typeof output === "string") checkTarget("--to", output, [version.path]);
       if (typeof output === "string") await exportToFile(output, version, format, signal);
       else await exportToStdout(io, version, format, signal);
       return ExitCode.ok;

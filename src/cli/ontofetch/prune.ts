@@ -68,7 +68,8 @@ export const prune: CommandModule = {
           `${printable(`${id} ${manifest.version}`)}: ${isDryRun ? "would be removed" : "removed"}, ${formatBytes(manifest.bytes)}\n`,
         );
       }
-      io.stdout.write(`${formatCount(removedVersions.length, "version")}, ${formatBytes(bytes)}\n`);
+      const total = `${formatCount(removedVersions.length, "version")}, ${formatBytes(bytes)}`;
+      io.stdout.write(removedVersions.length === 0 ? "nothing to remove\n" : `${total}\n`);
     }
     return ExitCode.ok;
   },

@@ -72,6 +72,11 @@ export const pull: CommandModule = {
         if (flags["json"]) printJson(io, { results: results.map(resultJson) });
         else if (results.length > 1) io.stderr.write(`${closingLine(results)}\n`);
         return results.some(({ outcome }) => outcome === "failed") ? ExitCode.partial : ExitCode.ok;
+      } catch (error) {
+        progress.clear();
+        if (signal.aborted)
+          io.stderr.write("Interrupted: what was received is kept. To continue, run the same command.\n");
+        throw error;
       } finally {
         progress.clear();
         await ontofetch.close("pull");

@@ -9,6 +9,14 @@ test("a duration is printed in milliseconds below a second and in seconds above,
   );
 });
 
+test("a duration of two days or more is printed in days", () => {
+  const day = 86_400_000;
+  assert.deepEqual(
+    [2 * day - 1000, 2 * day, 2 * day + 1, 366 * day].map(ms => formatWait(ms)),
+    ["172799 s", "2 days", "3 days", "366 days"],
+  );
+});
+
 test("an upper limit is rounded down, so that a longer wait never prints as the same duration", () => {
   for (const [waitMs, limitMs] of [
     [200.1, 200],

@@ -2,11 +2,12 @@
  * The tables of the manifest file, and how it is opened. Collecting its content may have taken days. So a file that is
  * damaged or belongs to another program is never changed or moved: opening it is an error.
  */
-import { statSync } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { backoffMs } from "../../../core/breaker/backoff.ts";
 import { ConfigError, DownloadError, messageOf } from "../../../errors.ts";
+import { errnoOf } from "../../../files/disk-errors.ts";
 import { FileLock } from "../../../files/file-lock.ts";
 import { makeFolder } from "../../../files/make-folder.ts";
 import {
@@ -331,12 +332,24 @@ function isFolder(path: string): boolean {
   }
 }
 
+/** False for a file that this user may not read: SQLite's message does not say so. */
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch (error) {
+    return errnoOf(error) !== "EACCES";
+  }
+}
+
 function describeCause(path: string, cause: unknown): string {
   if (isBusy(cause)) {
     const lockedS = OPEN_TIMEOUT_MS / 1000;
     return `another process has locked ${path} for ${lockedS} s; wait for it, or choose another file with --manifest`;
   }
   if (isFolder(path)) return `cannot use ${path} as manifest: it is a folder; name a file in it with --manifest`;
+  if (!isReadable(path))
+    return `cannot use ${path} as manifest: no permission to read the file; its owner can change that with chmod`;
   const why = isDamage(cause) ? "the file is damaged or not a SQLite database" : messageOf(cause);
   const advice =
     cause instanceof IncompleteManifestError
