@@ -31,7 +31,7 @@ export class BypassDetector {
     this.#onBypass = onBypass;
   }
 
-  /** @param watchesUndici false when the hub sends with a dispatcher or proxy agent whose connections are not marked */
+  /** @param watchesUndici false when the hub sends over connections that are not marked as its own */
   start(watchesUndici: boolean): () => void {
     const channels: readonly (readonly [string, (message: unknown) => void])[] = [
       ["http.client.request.start", this.#onNodeRequest],

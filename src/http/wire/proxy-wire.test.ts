@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type http from "node:http";
 import type { ServerResponse } from "node:http";
 import https from "node:https";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { startProxy } from "../../../test/http/connect-proxy.ts";
@@ -147,6 +149,26 @@ test("a header with several values is sent with all of them through a proxy, wit
     ["1", "2"],
     ["a=1", "b=2"],
   ]);
+});
+
+test("a request with a body and its length is sent through a proxy, with and without a tunnel", async t => {
+  const { key, cert } = tlsFixture();
+  const echo: http.RequestListener = async (request, response) => response.end(await text(request));
+  const server = https.createServer({ key, cert }, echo).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
+  const plain = await serve(t, echo);
+  const { url } = await startProxy(t, (server.address() as AddressInfo).port);
+  const hub = await hubFor(t, {
+    env: { HTTP_PROXY: plain.origin, HTTPS_PROXY: url },
+    network: { proxy: "env", tls: { ca: cert } },
+  });
+  const headers = { "content-length": "4", host: "example.org", connection: "keep-alive" };
+  for (const target of ["http://example.org/", "https://example.org/"]) {
+    assert.equal(await (await hub.fetch(target, { method: "POST", body: "sent" })).text(), "sent");
+    assert.equal(await (await hub.request(target, { method: "PUT", body: "sent", headers })).body.text(), "sent");
+  }
 });
 
 /** A proxy that treats each connection in its own way, after the first bytes of the hub. */
