@@ -25,6 +25,7 @@ async function runBundle(format: keyof typeof FORMATS, program: string, address:
   const [sources, output] = [join(folder, "sources"), join(folder, "output")];
   mkdirSync(join(sources, "node_modules"), { recursive: true });
   symlinkSync(root, join(sources, "node_modules/docstokg"));
+  symlinkSync(join(root, "node_modules/undici"), join(sources, "node_modules/undici"));
   const { extension, options } = FORMATS[format];
   const file = join(output, `program.${extension}`);
   const { warnings } = await build({
@@ -84,4 +85,36 @@ test("a program with docstokg/register that esbuild bundled as an ES module send
   `;
   assert.equal(await runBundle("esm", program, server.origin), "ok\n");
   assert.match(server.requests[0]?.headers["user-agent"] ?? "", /^docstokg\//);
+});
+
+test("a bundled program uses docstokg/testing, except the simulated internet", async () => {
+  const program = `
+    import { FakeTime, startStrictServer } from "docstokg/testing";
+    const server = await startStrictServer({ rate: "1/SECOND" });
+    console.log((await fetch(server.origin)).status, new FakeTime().monotonicUs() >= 0);
+    await server.close();
+  `;
+  assert.equal(await runBundle("esm", program, ""), "200 true\n");
+});
+
+test("the stack of a request that bypasses the hub begins with the program, also when the hub is bundled", async t => {
+  const server = await serve(t, (_, response) => response.end("ok"));
+  const program = `
+    import { createHub } from "docstokg";
+    import { Client } from "undici";
+    process.removeAllListeners("warning").once("warning", ({ detail }) => console.log(detail));
+    const hub = await createHub({ env: {} });
+    const uninstall = hub.install();
+    const client = new Client(process.argv[2]);
+    async function sendPastTheHub() {
+      await (await client.request({ path: "/", method: "GET" })).body.text();
+    }
+    await sendPastTheHub();
+    await client.close();
+    uninstall();
+    await hub.close();
+  `;
+  const stack = await runBundle("esm", program, server.origin);
+  assert.match(stack, /sendPastTheHub/);
+  assert.doesNotMatch(stack, /callerStack|onCreate|bypass-detector/);
 });

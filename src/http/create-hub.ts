@@ -41,7 +41,7 @@ import type { OutgoingRequest, SendRequest } from "./stages/stage.ts";
 import { UnreadBodies } from "./stages/unread-bodies.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { Tracers } from "./tracers.ts";
-import { proxySettings } from "./wire/proxy-wire.ts";
+import { proxySettings, usesSocks } from "./wire/proxy-wire.ts";
 import { makeProxyWire, makeWire } from "./wire/wire.ts";
 
 const UNREAD_BODY_MS = 60_000;
@@ -217,7 +217,7 @@ export async function assembleHub(options: HubOptions, inputs: HubInputs): Promi
       invalidate: (request, head) => stored?.invalidate(request, head),
       onStarted: () => statusPublisher?.scheduleWrite(),
     },
-    ownsWire: dispatcher === undefined && proxies === undefined,
+    ownsWire: dispatcher === undefined && !(proxies !== undefined && usesSocks(proxies)),
     allowsPrivate: options.network?.allowPrivate ?? true,
     withCrawlDelays,
     onReloaded: onLimitsEased,

@@ -74,7 +74,19 @@ function addOne(flat: string[], key: string, value: unknown): void {
     throw new TypeError(`header ${key} must be a string or number, not an object`);
   const text = value === null ? "" : `${value}`;
   if (UNPRINTABLE.test(text)) throw new TypeError(`header ${key} contains a character that is not allowed in headers`);
+  if (key === "connection" || key === "content-length" || key === "host") checkConnectionField(flat, key, text);
   flat.push(key, text);
+}
+
+/**
+ * Over https, undici answers no later request to an origin after one that it has refused for one of these fields (8.12).
+ */
+function checkConnectionField(flat: readonly string[], key: string, text: string): void {
+  const isValid =
+    key === "connection"
+      ? text === "keep-alive" || text.split(",").every(option => TOKEN.test(option.trim()))
+      : joinedHeader(flat, key) === undefined && (key === "host" || /^\d+$/.test(text));
+  if (!isValid) throw new errors.InvalidArgumentError(`invalid ${key} header`);
 }
 
 /** undici refuses these names whatever their value is. */

@@ -62,7 +62,7 @@ export interface HubParts {
   readonly retryDeadlineMs: number;
   readonly cacheStats: () => CacheSnapshot | undefined;
   readonly nodeRequestDeps: NodeRequestDeps;
-  /** False when a dispatcher of the caller or a proxy agent opens the connections, which are then not marked as own. */
+  /** False when a dispatcher of the caller opens the connections, or undici to a SOCKS proxy: these are not marked as own. */
   readonly ownsWire: boolean;
   /** Whether requests to private addresses are allowed. */
   readonly allowsPrivate: boolean;

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import http from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import {
@@ -9,7 +12,8 @@ import {
   fetch as undiciFetch,
   request as undiciRequest,
 } from "undici";
-import { hubFor, only, recordEvents, serve, until } from "../../../test/http/kit.ts";
+import { startProxy } from "../../../test/http/connect-proxy.ts";
+import { hubFor, only, recordEvents, serve, tlsFixture, until } from "../../../test/http/kit.ts";
 
 function collectWarnings(t: Parameters<typeof serve>[0]): Error[] {
   const warnings: Error[] = [];
@@ -88,4 +92,33 @@ test("requests through the hub are not reported, whatever the client", async t =
   ]);
   assert.deepEqual(only(events, "bypassed"), []);
   assert.deepEqual(warnings, []);
+});
+
+test("behind a proxy only the requests of other dispatchers are reported", async t => {
+  const { key, cert } = tlsFixture();
+  const secure = https.createServer({ key, cert }, (_, response) => response.end("secure")).listen(0, "127.0.0.1");
+  await once(secure, "listening");
+  t.after(() => secure.close());
+  t.after(() => secure.closeAllConnections());
+  const plain = await serve(t, (_, response) => response.end("direct"));
+  const { url } = await startProxy(t, (secure.address() as AddressInfo).port);
+  const hub = await hubFor(t, {
+    env: { HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: "127.0.0.1" },
+    network: { proxy: "env", tls: { ca: cert }, connectTo: [`mapped.example::127.0.0.1:${plain.port}`] },
+    cache: false,
+  });
+  const events = recordEvents(hub);
+  collectWarnings(t);
+  t.after(hub.install());
+  const origins = ["https://example.org", "http://example.org", plain.origin, "http://mapped.example"];
+  const answers = await Promise.all(origins.map(async origin => (await fetch(origin)).text()));
+  assert.deepEqual(answers, ["secure", "by the proxy", "direct", "direct"]);
+  assert.deepEqual(only(events, "bypassed"), []);
+  const own = new Agent();
+  t.after(() => own.close());
+  await (await undiciFetch(`http://localhost:${plain.port}`, { dispatcher: own })).text();
+  assert.deepEqual(
+    only(events, "bypassed").map(({ host }) => host),
+    ["localhost"],
+  );
 });

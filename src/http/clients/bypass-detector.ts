@@ -31,7 +31,7 @@ export class BypassDetector {
     this.#onBypass = onBypass;
   }
 
-  /** @param watchesUndici false when the hub sends with a dispatcher or proxy agent whose connections are not marked */
+  /** @param watchesUndici false when the hub sends over connections that are not marked as its own */
   start(watchesUndici: boolean): () => void {
     const channels: readonly (readonly [string, (message: unknown) => void])[] = [
       ["http.client.request.start", this.#onNodeRequest],
@@ -52,7 +52,7 @@ export class BypassDetector {
   readonly #onCreate = (message: unknown): void => {
     if (this.#stacks === undefined || ownDispatch.isRunning) return;
     const { request } = message as { readonly request: UndiciRequest };
-    this.#stacks.set(request, callerStack());
+    this.#stacks.set(request, stackBelow(this.#onCreate));
   };
 
   readonly #onSend = (message: unknown): void => {
@@ -62,7 +62,8 @@ export class BypassDetector {
 
   readonly #onNodeRequest = (message: unknown): void => {
     const { request } = message as { readonly request: ClientRequest };
-    if (!isTaken(request)) this.#report("node:http", `${request.protocol}//${request.host}`, callerStack());
+    if (!isTaken(request))
+      this.#report("node:http", `${request.protocol}//${request.host}`, stackBelow(this.#onNodeRequest));
   };
 
   #report(client: BypassedRequest["client"], origin: string, stack: string | undefined): void {
@@ -77,14 +78,20 @@ export class BypassDetector {
 /** More than Node's default of ten frames, which are all frames of undici. */
 const STACK_FRAMES = 40;
 const FRAMES_SHOWN = 8;
+/** undici may be installed under another name, such as `undici6`. */
 const UNINTERESTING =
-  /node:internal|node:diagnostics_channel|[\\/]undici[\\/]|bypass-detector\.[jt]s|^ *at new Promise/;
+  /node:internal|node:diagnostics_channel|[\\/]node_modules[\\/]undici[^\\/]*[\\/]|^ *at new Promise/;
 
-/** The frames of the program that sends, without those of undici and Node. */
-function callerStack(): string {
+/**
+ * The frames of the program that sends, without those of undici and Node, nor those of `listener` and what it calls: the
+ * file of this module has another name in dist and in a bundle.
+ */
+function stackBelow(listener: (message: unknown) => void): string {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = STACK_FRAMES;
-  const [, ...frames] = (new Error("request").stack ?? "").split("\n");
+  const holder: { stack?: string } = {};
+  Error.captureStackTrace(holder, listener);
+  const [, ...frames] = (holder.stack ?? "").split("\n");
   Error.stackTraceLimit = stackTraceLimit;
   return frames
     .filter(frame => !UNINTERESTING.test(frame))

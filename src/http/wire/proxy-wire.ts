@@ -5,6 +5,7 @@ import { quote } from "../../core/text/quote.ts";
 import { ConfigError, PrivateAddressError } from "../../errors.ts";
 import type { Environment } from "../../policy/environment.ts";
 import type { ConnectTo } from "./connect-to.ts";
+import { markingSockets } from "./own-sockets.ts";
 import { isPrivateAddress } from "./private-addresses.ts";
 import { type Connector, sharingTimeouts } from "./sharing-timeouts.ts";
 import { TunnelPool } from "./tunnel-pool.ts";
@@ -39,6 +40,11 @@ function proxyIn(env: Environment, name: string): string {
   throw new ConfigError([{ where: variable, path: "", message }]);
 }
 
+/** undici opens the connections through a SOCKS proxy itself, so they cannot be marked as those of a hub. */
+export function usesSocks({ httpProxy, httpsProxy }: ProxySettings): boolean {
+  return [httpProxy, httpsProxy].some(address => /^socks/i.test(address));
+}
+
 export interface ProxyWireOptions extends Agent.Options {
   /** Bounds each step of a connection through a proxy, in ms; 0 for no limit. */
   readonly connectTimeout: number;
@@ -69,9 +75,9 @@ export class ProxyWire extends Dispatcher {
     deps.direct.on("connect", onConnect);
     // undici's proxy agents do not pass on the events of their pools.
     const factory = (origin: string | URL, { connect, ...options }: ProxyPoolOptions) =>
-      new Pool(origin, { ...options, connect: sharingTimeouts(connect) }).on("connect", onConnect);
-    const clientFactory = (origin: URL, options: object) =>
-      new TunnelPool(origin, options, Math.ceil(agentOptions.connectTimeout));
+      new Pool(origin, { ...options, connect: markingSockets(sharingTimeouts(connect)) }).on("connect", onConnect);
+    const clientFactory = (origin: URL, { connect, ...options }: ProxyPoolOptions) =>
+      new TunnelPool(origin, { ...options, connect: markingSockets(connect) }, Math.ceil(agentOptions.connectTimeout));
     this.#proxies = new EnvHttpProxyAgent({ ...agentOptions, ...settings, factory, clientFactory });
   }
 

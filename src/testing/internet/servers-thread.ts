@@ -8,10 +8,11 @@ interface PendingCommand {
   readonly reject: (reason: Error) => void;
 }
 
-const WORKER_FILE = join(
-  packageFolder(),
-  import.meta.filename.endsWith(".ts") ? "src/testing/internet/worker.ts" : "dist/testing/internet/worker.js",
-);
+/** A file of the package, which a bundle does not have: it is looked for only when a thread is started. */
+function workerFile(): string {
+  const isSource = import.meta.filename.endsWith(".ts");
+  return join(packageFolder(), isSource ? "src/testing/internet/worker.ts" : "dist/testing/internet/worker.js");
+}
 
 /**
  * Sends commands to the thread that runs the simulated servers. When the thread ends, all pending commands are
@@ -25,7 +26,7 @@ export class ServersThread {
   #endReason: Error | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(options: WorkerOptions, file: string | URL = WORKER_FILE) {
+  constructor(options: WorkerOptions, file: string | URL = workerFile()) {
     // An empty list, so that the thread does not inherit flags of the process such as `--import` or `--input-type`.
     this.#worker = new Worker(file, { workerData: options, execArgv: [] });
     const { promise, resolve, reject } = Promise.withResolvers<ServersReady>();
