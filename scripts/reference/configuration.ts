@@ -19,7 +19,7 @@ const OTHER_VARIABLES: Readonly<Record<string, string>> = {
   DOCSTOKG_MAILTO: "your email address, sent to services (`--mailto`)",
   DOCSTOKG_CACHE: "cache of `docstokg/register`: `memory`, `off` or `sqlite:<file>`",
   DOCSTOKG_MANIFEST:
-    "manifest of `docstokg run` and of the commands that read its manifest: a file or a PostgreSQL URL (`--manifest`)",
+    "manifest of `docstokg run` and of the commands that read its manifest, except `docstokg report`: a file or a PostgreSQL URL (`--manifest`)",
 };
 
 /** Variables of other programs that docstokg reads. */
