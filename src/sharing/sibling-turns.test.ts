@@ -93,6 +93,13 @@ for (const [rates, turn] of [
       assert.equal(sum(sent), sum(alone), "no unit stays unused");
     });
 
+test("three roles use their total up although the store answers only after 300 ms", async () => {
+  const limits = { hosts: { [HOST]: { ...ROLES, total: { rates: "20/SECOND", guard_ms: 0 } } } };
+  const sent = await sentInAMinute(limits, [{ role: "metadata" }, { role: "landing" }, { role: "artifact" }], 300);
+  assert.ok(sum(sent) >= 1150, sent.join());
+  assert.ok(spreadOf(sent) <= 20, sent.join());
+});
+
 test("six partitions take turns at their total in the store", async () => {
   const metadata = { ...ROLE, per: "partition" } as const;
   const limits = { hosts: { [HOST]: { metadata, total: { rates: "2/SECOND", guard_ms: 0 } } } };
