@@ -178,11 +178,11 @@ test("a role whose slot another process has leaves its turns at the total to the
   );
 });
 
-for (const [rates, weight, used] of [
-  ["2/SECOND", 2, 0.9],
-  ["10/SECOND", 5, 0.5],
+for (const [rates, weight, storesMs] of [
+  ["2/SECOND", 2, [0, 30]],
+  ["10/SECOND", 5, [1, 30]],
 ] as const)
-  for (const storeMs of [0, 30])
+  for (const storeMs of storesMs)
     test(`a role whose requests have weight ${weight} takes turns at ${rates} with those of other processes, with a store that answers after ${storeMs} ms`, async () => {
       const time = new FakeTime();
       const store = new MemoryStore(time);
@@ -214,7 +214,23 @@ for (const [rates, weight, used] of [
       assert.ok(spreadOf(units) <= 4 * weight, `processes: ${units.join()}`);
       assert.ok(heavy.every(count => count > 0) && spreadOf(heavy) <= 3, `heavy: ${heavy.join()}`);
       const alone = sum(await sentInAMinute(twoRoles(rates), [{ role: "metadata" }]));
-      assert.ok(sum(units) >= used * alone, `${sum(units)} of ${alone} units`);
+      assert.ok(sum(units) >= 0.9 * alone, `${sum(units)} of ${alone} units`);
+    });
+
+for (const [rates, weight] of [
+  ["10/SECOND", 5],
+  ["20/SECOND", 5],
+] as const)
+  for (const storeMs of [3, 30])
+    test(`roles with requests of weight 1 and ${weight} get equal numbers of units of ${rates}, and use them up, with a store that answers after ${storeMs} ms`, async () => {
+      const [light = 0, heavy = 0] = await sentInAMinute(
+        twoRoles(rates),
+        [{ role: "metadata" }, { role: "landing", weight }],
+        storeMs,
+      );
+      const alone = sum(await sentInAMinute(twoRoles(rates), [{ role: "metadata" }], storeMs));
+      assert.ok(light + weight * heavy >= 0.95 * alone, `${light} and ${heavy} of ${alone} units`);
+      assert.ok(Math.abs(light - weight * heavy) <= 0.1 * alone, `${light} and ${heavy} of ${alone} units`);
     });
 
 for (const [landing, artifact] of [
