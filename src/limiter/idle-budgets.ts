@@ -15,18 +15,17 @@ export interface IdleBudgetsDeps {
 
 /** What most idle budgets have in common: hosts without limits of their own, that were called once. */
 interface CommonState {
+  readonly key: string;
   readonly policy: RoleBudgetPolicy;
   readonly above: Budget | undefined;
   readonly written: number;
   readonly acquired: number;
   readonly isAnswered: boolean;
   readonly hasUnchangedRates: boolean;
-  /** The number of budgets with this state. Below 1 it may be replaced. */
+  /** The number of budgets with this state. */
   budgets: number;
 }
 
-/** A budget with a further state does not become idle. */
-const STATES_MAX = 64;
 const FIRST_ROWS = 64;
 
 /**
@@ -37,10 +36,16 @@ export class IdleBudgets {
   readonly #deps: IdleBudgetsDeps;
   readonly #rows: EvictingMap<number>;
   readonly #states: CommonState[] = [];
+  /** The index in `#states` of each state, by its key. */
+  readonly #stateIndexes = new Map<string, number>();
+  readonly #freeStates: number[] = [];
+  /** Numbers of policies and budgets, for the keys of states. */
+  readonly #numbers = new WeakMap<object, number>();
+  #lastNumber = 0;
   /** When the budget of a row has sent, in monotonic microseconds. */
   #lastUs = new Float64Array(FIRST_ROWS);
   /** The index in `#states` of the state of a row. */
-  #stateOf = new Uint8Array(FIRST_ROWS);
+  #stateOf = new Uint32Array(FIRST_ROWS);
   #rowCount = 0;
   #freeRows: number[] = [];
 
@@ -58,7 +63,6 @@ export class IdleBudgets {
   add(budget: RoleBudget): boolean {
     if (!budget.isIdle(this.#deps.nowUs())) return false;
     const state = this.#stateIndexOf(budget);
-    if (state === undefined) return false;
     const row = this.#freeRows.pop() ?? this.#newRow();
     this.#lastUs[row] = budget.log.lastUs;
     this.#stateOf[row] = state;
@@ -115,24 +119,30 @@ export class IdleBudgets {
     return this.#states[this.#stateOf[row] as number] as CommonState;
   }
 
-  /** Undefined if there are too many states. */
-  #stateIndexOf({ policy, above, log, acquired, isAnswered, hasUnchangedRates }: RoleBudget): number | undefined {
+  #stateIndexOf({ policy, above, log, acquired, isAnswered, hasUnchangedRates }: RoleBudget): number {
     const { written } = log;
-    const known = this.#states.findIndex(
-      state =>
-        state.policy === policy &&
-        state.above === above &&
-        state.written === written &&
-        state.acquired === acquired &&
-        state.isAnswered === isAnswered &&
-        state.hasUnchangedRates === hasUnchangedRates,
-    );
-    if (known !== -1) return known;
-    const unused = this.#states.findIndex(({ budgets }) => budgets === 0);
-    if (unused === -1 && this.#states.length === STATES_MAX) return undefined;
-    const index = unused === -1 ? this.#states.length : unused;
-    this.#states[index] = { policy, above, written, acquired, isAnswered, hasUnchangedRates, budgets: 0 };
+    const key = [
+      this.#numberOf(policy),
+      above && this.#numberOf(above),
+      written,
+      acquired,
+      isAnswered,
+      hasUnchangedRates,
+    ].join();
+    const known = this.#stateIndexes.get(key);
+    if (known !== undefined) return known;
+    const index = this.#freeStates.pop() ?? this.#states.length;
+    this.#states[index] = { key, policy, above, written, acquired, isAnswered, hasUnchangedRates, budgets: 0 };
+    this.#stateIndexes.set(key, index);
     return index;
+  }
+
+  #numberOf(object: object): number {
+    const known = this.#numbers.get(object);
+    if (known !== undefined) return known;
+    this.#lastNumber += 1;
+    this.#numbers.set(object, this.#lastNumber);
+    return this.#lastNumber;
   }
 
   #newRow(): number {
@@ -140,7 +150,7 @@ export class IdleBudgets {
       const [lastUs, stateOf] = [this.#lastUs, this.#stateOf];
       this.#lastUs = new Float64Array(2 * lastUs.length);
       this.#lastUs.set(lastUs);
-      this.#stateOf = new Uint8Array(2 * stateOf.length);
+      this.#stateOf = new Uint32Array(2 * stateOf.length);
       this.#stateOf.set(stateOf);
     }
     this.#rowCount += 1;
@@ -148,13 +158,18 @@ export class IdleBudgets {
   }
 
   #free(row: number): void {
-    this.#state(row).budgets -= 1;
+    const state = this.#state(row);
+    state.budgets -= 1;
+    if (state.budgets === 0) {
+      this.#stateIndexes.delete(state.key);
+      this.#freeStates.push(this.#stateOf[row] as number);
+    }
     this.#freeRows.push(row);
     if (this.#freeRows.length < this.#rowCount) return;
     // No row is used: a short crawl must not keep the columns of a long one before it.
     this.#freeRows = [];
     this.#rowCount = 0;
     this.#lastUs = new Float64Array(FIRST_ROWS);
-    this.#stateOf = new Uint8Array(FIRST_ROWS);
+    this.#stateOf = new Uint32Array(FIRST_ROWS);
   }
 }

@@ -7,6 +7,8 @@ import { type ImmediateRequest, type RateGrant, RateLimiter } from "../limiter.t
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { FakeTime } from "../testing/fake-time.ts";
 import type { Grant } from "./grant.ts";
+import { KnownBudgets } from "./known-budgets.ts";
+import { RoleBudget } from "./role-budget.ts";
 
 const HOSTS = Array.from({ length: 8 }, (_, index) => `h${index}.example`);
 
@@ -161,4 +163,29 @@ test("a grant counts although a listener of the breakers has used other keys mea
   grant.release();
   assert.ok(isNested);
   assert.equal(gate.tryEnter({ host: "first.example", role: "metadata", stamp: "granted" }), undefined);
+});
+
+test("hosts become idle also after hundreds of hosts with limits of their own", () => {
+  const listed = Array.from({ length: 300 }, (_, index) => `listed${index}.example`);
+  const unlisted = Array.from({ length: 300 }, (_, index) => `unlisted${index}.example`);
+  const hosts = Object.fromEntries(listed.map((host, index) => [host, { metadata: { rates: `${index + 1}/HOUR` } }]));
+  const limits = limitPoliciesFrom({ hosts }, "test");
+  const time = new FakeTime();
+  const known = new KnownBudgets("metadata", {
+    time,
+    store: { isBlocking: false },
+    keptKeys: 0,
+    mayPack: () => true,
+    isKept: () => false,
+    onEvict: () => assert.fail("no host is forgotten within the hour"),
+  });
+  const budgets = [...listed, ...unlisted].map(host => {
+    const budget = new RoleBudget(host, "metadata", limits.route(host, "metadata").roleBudget, undefined);
+    budget.log.write(budget.windows, 1, time.monotonicUs());
+    known.add(budget);
+    return budget;
+  });
+  // A budget that has become idle is another object when it is used again.
+  assert.ok(budgets.filter(({ isDetached }) => !isDetached).length <= 2);
+  for (const { name, policy } of budgets) assert.equal(known.get(name)?.policy, policy);
 });

@@ -115,13 +115,16 @@ export class RoleBudget extends Budget {
 
   /**
    * The most units that it leases in one turn. Of each limit that it shares with other role budgets it takes an equal part,
-   * in several turns.
+   * in several turns. No turn is shorter than `leastUs`, because the store could not grant the units of the next one in time.
    */
-  get turnUnits(): number {
+  turnUnits(leastUs: number): number {
     let units = Number.POSITIVE_INFINITY;
     for (const { windows, waitingBelow } of budgetsAbove(this))
       if (waitingBelow > 1)
-        for (const { limit } of windows) units = Math.min(units, Math.floor(limit / (TURNS_PER_WINDOW * waitingBelow)));
+        for (const { limit, spanUs } of windows) {
+          const turns = Math.max(1, Math.min(TURNS_PER_WINDOW, Math.floor(spanUs / leastUs)));
+          units = Math.min(units, Math.floor(limit / (turns * waitingBelow)));
+        }
     return Math.max(1, units);
   }
 

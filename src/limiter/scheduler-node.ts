@@ -39,6 +39,9 @@ export class SchedulerNode {
   keepsTurn = false;
   /** What the budget of this node waits for; the node is not served until then. */
   parkedFor: "slot" | "time" | undefined = undefined;
+  /** Children that wait for a reply of the store only. */
+  askingBelow = 0;
+  #isStoreAsked = false;
   /** The request that had the turn when it was parked. */
   parkedBy: Waiter | undefined = undefined;
   /** When it was last parked for a slot. */
@@ -78,6 +81,13 @@ export class SchedulerNode {
     else if (limit !== undefined) this.timeParking = { limit, untilUs: Number.POSITIVE_INFINITY };
   }
 
+  /** The store is asked for what the request lacks: its reply unparks the node. */
+  parkForStore(waiter: Waiter, nowUs: number): void {
+    this.parkForSlot(waiter, nowUs, undefined);
+    this.#isStoreAsked = true;
+    if (this.above !== undefined) this.above.askingBelow += 1;
+  }
+
   parkForTime(waiter: Waiter, limit: Constraint): void {
     this.parkedFor = "time";
     this.parkedBy = waiter;
@@ -88,6 +98,8 @@ export class SchedulerNode {
     if (this.parkedFor === "slot") this.#slotlessUs += nowUs - this.#slotlessSinceUs;
     this.parkedFor = undefined;
     this.parkedBy = undefined;
+    if (this.#isStoreAsked && this.above !== undefined) this.above.askingBelow -= 1;
+    this.#isStoreAsked = false;
     endParking(this.slotParking, nowUs);
     endParking(this.timeParking, nowUs);
     this.timer?.cancel();
@@ -98,6 +110,11 @@ export class SchedulerNode {
   slotWaitUs(nowUs: number): number {
     const now = this.parkedFor === "slot" ? nowUs - this.#slotlessSinceUs : 0;
     return this.#slotlessUs + now + (this.above?.slotWaitUs(nowUs) ?? 0);
+  }
+
+  /** Whether the children share rates, and not slots alone. */
+  get sharesRates(): boolean {
+    return this.budget !== undefined && this.budget.windows.length > 0;
   }
 
   /** It had the turn, and waits for a reply of the store only. */

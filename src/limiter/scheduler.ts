@@ -186,7 +186,9 @@ export class Scheduler {
 
   /** The request that was taken was granted. A heavy one costs its nodes turns at the budgets that they share. */
   granted({ roleBudget, units }: Waiter): void {
-    const skippedTurns = units === 0 || roleBudget.holdsUnits(1) ? 0 : units - 1;
+    // With a shared store, one turn of the others may be several units.
+    const turns = Math.ceil(units / (roleBudget.unitLease?.turnUnits ?? 1));
+    const skippedTurns = units === 0 || roleBudget.holdsUnits(1) ? 0 : turns - 1;
     let key: Budget | string = roleBudget;
     for (let above = keyAbove(key); above !== undefined; above = keyAbove(key)) {
       const node = this.#nodes.get(key);
@@ -202,7 +204,9 @@ export class Scheduler {
    */
   park(waiter: Waiter, limit: Constraint | undefined): void {
     const node = this.#nodeOf(waiter.roleBudget);
-    node.parkForSlot(waiter, this.#time.monotonicUs(), limit);
+    const nowUs = this.#time.monotonicUs();
+    if (limit === undefined) node.parkForStore(waiter, nowUs);
+    else node.parkForSlot(waiter, nowUs, limit);
     node.above?.children.delete(node);
     for (let at: SchedulerNode | undefined = node; at?.above?.budget !== undefined; at = at.above) at.keepsTurn = true;
   }
@@ -236,6 +240,8 @@ export class Scheduler {
         if (skipped % node.children.size === 0) skipRounds(node.children);
         continue;
       }
+      // The turns that it skips are those of children for which the store is asked, if they need the same units.
+      if (child.skippedTurns > 0 && node.askingBelow > 0 && node.sharesRates) return "idle";
       const outcome = this.#search(child, nowUs);
       if (outcome === "idle" || outcome === child) {
         // The child waits for its own budget; `#unpark` or `join` adds it again.

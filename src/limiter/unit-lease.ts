@@ -18,6 +18,8 @@ export class UnitLease {
   /** When leased units may be used: 0 for at once, also by a call that may not wait. */
   #usableUs = 0;
   isRequesting = false;
+  /** The most units that were requested for one turn, when units were last requested. */
+  turnUnits = 1;
   /** The store has no units for this budget before this instant; 0 if it may have some at any time. */
   notBeforeUs = 0;
   /** When the store is worth asking before `notBeforeUs`: another process may have left its turn. 0 if it is not. */

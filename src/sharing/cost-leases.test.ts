@@ -247,6 +247,36 @@ test("a debt that arises during an exchange is taken from the store right after 
   assert.ok(refused instanceof RateLimitExceeded, String(refused));
 });
 
+test("a reply that was under way when a reload changed the limits of costs does not delay the next request", async () => {
+  const exchangeMs = 20;
+  const { time, gates, sent, call } = processesOf(2, "10/HOUR", undefined, store =>
+    storeWith(store, {
+      exchange: async (...parts) => {
+        const replies = await store.exchange(...parts);
+        await new Promise<void>(resolve => time.setTimer(exchangeMs, resolve));
+        return replies;
+      },
+    }),
+  );
+  void call(1, 10).then(grant => grant.release());
+  await time.advance(100);
+  void call(0, 2).then(grant => grant.release());
+  // The request has its unit, and asks for its costs.
+  await time.advance(1.25 * exchangeMs);
+  const metadata = { rates: "100/s", costs: { credits: "1000/s" }, guard_ms: 0, max_delay_ms: 60_000 };
+  const policy = limitPoliciesFrom({ hosts: { [HOST]: { metadata } } }, "test");
+  gates[1]?.reload(policy);
+  // The store applies the former limits until the other process asks with its new ones.
+  call(1, 1).catch(() => undefined);
+  await time.advance(exchangeMs / 4);
+  gates[0]?.reload(policy);
+  await time.advance(100);
+  assert.deepEqual(
+    sent.map(({ credits }) => credits),
+    [10, 2],
+  );
+});
+
 test("after the last call, leases and debts do not keep a program alive", async () => {
   const time = new ReferencedTime();
   const { call } = processesOf(1, "10/DAY", undefined, store => store, time);

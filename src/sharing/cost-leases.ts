@@ -265,8 +265,9 @@ export class CostLeases {
       for (const [index, debt] of debts.entries()) this.#pay(debt, keysOf(index), replies[index]);
       for (const [index, want] of wanted.entries())
         this.#applyReply(want, keysOf(debts.length + index), replies[debts.length + index]);
-      if (version !== this.#limitsVersion) for (const { cost } of wanted) this.#returnUnused(cost, leaseOf(cost));
-      if (this.#dead.addedUs > sentUs) for (const { cost } of wanted) leaseOf(cost).notBeforeUs = 0;
+      const isOutdated = version !== this.#limitsVersion;
+      if (isOutdated) for (const { cost } of wanted) this.#returnUnused(cost, leaseOf(cost));
+      if (isOutdated || this.#dead.addedUs > sentUs) for (const { cost } of wanted) leaseOf(cost).notBeforeUs = 0;
     } catch (error) {
       this.#settlements.restore(unsettled);
       this.#changes.push({ kind: "store", shares: "limits", away: { processes: 1, error: error as StoreError } });

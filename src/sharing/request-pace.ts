@@ -113,6 +113,11 @@ export class RequestPace {
     return ms;
   }
 
+  /** How long the units of one turn have to last: one round trip for the next ones, and one for the report of these. */
+  get turnUs(): number {
+    return 2 * this.#roundTripUs;
+  }
+
   close(): void {
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();

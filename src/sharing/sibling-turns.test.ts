@@ -93,6 +93,13 @@ for (const [rates, turn] of [
       assert.equal(sum(sent), sum(alone), "no unit stays unused");
     });
 
+test("three roles use their total up although the store answers only after 300 ms", async () => {
+  const limits = { hosts: { [HOST]: { ...ROLES, total: { rates: "20/SECOND", guard_ms: 0 } } } };
+  const sent = await sentInAMinute(limits, [{ role: "metadata" }, { role: "landing" }, { role: "artifact" }], 300);
+  assert.ok(sum(sent) >= 1150, sent.join());
+  assert.ok(spreadOf(sent) <= 20, sent.join());
+});
+
 test("six partitions take turns at their total in the store", async () => {
   const metadata = { ...ROLE, per: "partition" } as const;
   const limits = { hosts: { [HOST]: { metadata, total: { rates: "2/SECOND", guard_ms: 0 } } } };
@@ -171,11 +178,11 @@ test("a role whose slot another process has leaves its turns at the total to the
   );
 });
 
-for (const [rates, weight, used] of [
-  ["2/SECOND", 2, 0.9],
-  ["10/SECOND", 5, 0.5],
+for (const [rates, weight, storesMs] of [
+  ["2/SECOND", 2, [0, 30]],
+  ["10/SECOND", 5, [1, 30]],
 ] as const)
-  for (const storeMs of [0, 30])
+  for (const storeMs of storesMs)
     test(`a role whose requests have weight ${weight} takes turns at ${rates} with those of other processes, with a store that answers after ${storeMs} ms`, async () => {
       const time = new FakeTime();
       const store = new MemoryStore(time);
@@ -207,7 +214,23 @@ for (const [rates, weight, used] of [
       assert.ok(spreadOf(units) <= 4 * weight, `processes: ${units.join()}`);
       assert.ok(heavy.every(count => count > 0) && spreadOf(heavy) <= 3, `heavy: ${heavy.join()}`);
       const alone = sum(await sentInAMinute(twoRoles(rates), [{ role: "metadata" }]));
-      assert.ok(sum(units) >= used * alone, `${sum(units)} of ${alone} units`);
+      assert.ok(sum(units) >= 0.9 * alone, `${sum(units)} of ${alone} units`);
+    });
+
+for (const [rates, weight] of [
+  ["10/SECOND", 5],
+  ["20/SECOND", 5],
+] as const)
+  for (const storeMs of [3, 30])
+    test(`roles with requests of weight 1 and ${weight} get equal numbers of units of ${rates}, and use them up, with a store that answers after ${storeMs} ms`, async () => {
+      const [light = 0, heavy = 0] = await sentInAMinute(
+        twoRoles(rates),
+        [{ role: "metadata" }, { role: "landing", weight }],
+        storeMs,
+      );
+      const alone = sum(await sentInAMinute(twoRoles(rates), [{ role: "metadata" }], storeMs));
+      assert.ok(light + weight * heavy >= 0.95 * alone, `${light} and ${heavy} of ${alone} units`);
+      assert.ok(Math.abs(light - weight * heavy) <= 0.1 * alone, `${light} and ${heavy} of ${alone} units`);
     });
 
 for (const [landing, artifact] of [

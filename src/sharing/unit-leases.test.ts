@@ -466,6 +466,30 @@ test("units leased under looser limits are not used after a reload", async () =>
   assert.equal(sentMs.length, 6, `${sentMs}`);
 });
 
+for (const [what, limitsOf] of [
+  ["a role", metadataOf],
+  ["a total", (rates: string) => ({ ...metadataOf("100/SECOND"), total: { rates, guard_ms: 0 } })],
+] as const)
+  test(`a reply that was under way when a reload changed the limits of ${what} does not delay its requests`, async () => {
+    const { time, gates, reload } = reloadingProcesses(
+      { hosts: { [HOST]: limitsOf("1/MINUTE") } },
+      { hosts: { [HOST]: limitsOf("50/SECOND") } },
+    );
+    const first = send(gates[0], time);
+    await time.advance(100);
+    await first;
+    let sentMs: number | undefined;
+    send(gates[1], time, { maxWaitMs: Number.POSITIVE_INFINITY }).then(ms => {
+      sentMs = ms;
+    });
+    await time.advance(10);
+    reload();
+    // The store applies the former limits until the other process asks with its new ones.
+    send(gates[0], time).catch(() => undefined);
+    await time.advance(200);
+    assert.equal(sentMs, 140, "asked again when the reply has arrived");
+  });
+
 test("a total that a reload adds counts what all processes have sent before", async () => {
   const roles = { ...metadataOf("4/MINUTE"), landing: { rates: "4/MINUTE", guard_ms: 0, max_delay_ms: 60_000 } };
   const withTotal = { hosts: { [HOST]: { ...roles, total: { rates: "6/MINUTE", guard_ms: 0 } } } };

@@ -479,9 +479,9 @@ export class UnitLeases {
    * process has died, only the time that the store announced is dropped.
    */
   #dropOutdated(roleBudgets: readonly RoleBudget[], sentUs: number, limitsVersion: number): void {
-    if (limitsVersion !== this.#limitsVersion || this.#outage.away !== undefined)
-      for (const roleBudget of roleBudgets) this.#units.returnUnused(roleBudget);
-    for (const roleBudget of roleBudgets) if (this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+    const areOutdated = limitsVersion !== this.#limitsVersion || this.#outage.away !== undefined;
+    for (const roleBudget of roleBudgets)
+      if (areOutdated || this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
     if (this.#dead.addedUs <= sentUs) return;
     for (const roleBudget of roleBudgets) roleBudget.storeMayHaveUnits();
   }

@@ -37,7 +37,9 @@ export class UnitRequests {
   add(roleBudget: RoleBudget, least: number, wanted: number): void {
     this.#pace.asking(roleBudget);
     const most = wanted + this.#spare.grow(roleBudget, this.#time.monotonicUs());
-    const bounded = Math.min(most, roleBudget.turnUnits, MAX_UNITS_PER_LEASE);
+    const turnUnits = Math.min(roleBudget.turnUnits(this.#pace.turnUs), MAX_UNITS_PER_LEASE);
+    if (roleBudget.unitLease !== undefined) roleBudget.unitLease.turnUnits = turnUnits;
+    const bounded = Math.min(most, turnUnits);
     this.#wanted.set(roleBudget, { least, most: Math.max(least, bounded) });
   }
 
