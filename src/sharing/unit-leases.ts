@@ -13,13 +13,12 @@ import { isLost } from "./lost-data.ts";
 import type { PeerChange } from "./peer-change.ts";
 import { RequestPace } from "./request-pace.ts";
 import { RequestedUnits } from "./requested-units.ts";
-import { applyContact, applyUse, KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
+import { KEPT_US, SharedUseReports } from "./shared-use-reports.ts";
 import { SpareUnits } from "./spare-units.ts";
 import { type AwayPolicy, type StoreAway, StoreOutage } from "./store-outage.ts";
+import { UnitReplies } from "./unit-replies.ts";
 import { type UnitRequest, UnitRequests } from "./unit-requests.ts";
 
-/** After an order the store is asked again within this time, as long as another process claims stricter limits. */
-const OVERRULED_RETRY_MS = 1000;
 /** If an exchange takes longer, the process was stopped. Meanwhile the store may have dropped an idle budget. */
 const LATE_US = LEASE_MS * 1000 - KEPT_US;
 /** A process that has leased units asks again after this time, so that it goes on when the units are too old. */
@@ -69,8 +68,7 @@ export class UnitLeases {
   readonly #requested = new RequestedUnits();
   /** Role budgets whose requests wait until the store is back. */
   readonly #awaiting = new Set<RoleBudget>();
-  /** When an operator has last changed the rates of a budget. */
-  readonly #orderedUs = new WeakMap<RoleBudget, number>();
+  readonly #replies: UnitReplies;
   /** Number of times that the limits of the policy have changed. */
   #limitsVersion = 0;
   #exchanging = 0;
@@ -98,6 +96,14 @@ export class UnitLeases {
     );
     this.#spare = new SpareUnits({ time, processes: () => store.processes, onKept: () => this.#returnKept() });
     this.#requests = new UnitRequests(time, this.#pace, this.#spare);
+    this.#replies = new UnitReplies({
+      time,
+      units: this.#units,
+      requested: this.#requested,
+      reports: this.#reports,
+      pace: this.#pace,
+      onChange: change => this.#changes.push(change),
+    });
     this.#outage = new StoreOutage({ time, random, policy: awayPolicy, probe: () => this.#scheduleExchange() });
   }
 
@@ -197,7 +203,7 @@ export class UnitLeases {
     for (const roleBudget of roleBudgets) {
       if (roleBudget.unitLease === undefined) continue;
       this.#units.returnUnused(roleBudget);
-      this.#orderedUs.set(roleBudget, this.#time.monotonicUs());
+      this.#replies.ordered(roleBudget);
       this.#reports.sent(roleBudget, { units: 0, lastUs: 0 });
     }
     if (this.#reports.hasSent) this.#scheduleReport();
@@ -344,7 +350,7 @@ export class UnitLeases {
       // Settlements of abandoned leases must not end later ones.
       if (!isOutdated && !this.#reports.hasCollected && hasAllSettlements) this.#storeRestored();
       for (const [index, request] of requests.entries()) {
-        this.#applyReply(request, replies[index], sentUs);
+        this.#replies.apply(request, replies[index], sentUs);
         this.#requests.replied(request, replies[index]);
         this.#askAhead(request.roleBudget, request.least);
       }
@@ -417,63 +423,6 @@ export class UnitLeases {
     else this.#outage.probeLater(false);
   }
 
-  /** A reload may have changed the budgets since the `claims` were sent. */
-  #applyReply({ roleBudget, claims, least }: UnitRequest, reply: LeaseReply | undefined, sentUs: number): void {
-    const unitLease = this.#units.leaseOf(roleBudget);
-    const nowUs = this.#time.monotonicUs();
-    const expectedUs = roleBudget.storeReadyUs(least);
-    unitLease.isRequesting = false;
-    this.#requested.replied(roleBudget);
-    if (reply !== undefined && !isLost(reply)) {
-      unitLease.contactUs = nowUs;
-      applyContact(roleBudget, claims, reply.kind === "wait" ? reply.key : undefined, nowUs);
-      this.#reports.known(roleBudget, nowUs);
-    }
-    if (reply?.use !== undefined) {
-      applyUse(roleBudget, claims, reply.use, sentUs, nowUs);
-    }
-    if (reply?.kind === "granted") {
-      const keys = claims.map(({ key }) => key);
-      this.#units.add(roleBudget, keys, reply.units, Math.ceil((reply.delayMs ?? 0) * 1000));
-    }
-    if (reply !== undefined) {
-      const waitUs = Math.ceil(Math.min(waitMsOf(reply), this.#retryMs(roleBudget, reply, nowUs)) * 1000);
-      const isWaiting = reply.kind === "wait";
-      const full = fullBudget(roleBudget, reply, nowUs);
-      const untilUs = waitUs === 0 ? 0 : nowUs + waitUs;
-      roleBudget.storeMayHaveUnits();
-      if (full === undefined) {
-        unitLease.notBeforeUs = untilUs;
-        unitLease.refusedUnits = isWaiting ? least : 1;
-      } else {
-        full.fullUntilUs = untilUs;
-        full.fullForUnits = isWaiting ? least : 1;
-      }
-      this.#pace.adjust(roleBudget, reply);
-    }
-    if (reply?.isStricter && !unitLease.isOverruled) {
-      unitLease.isOverruled = true;
-      this.#changes.push({ kind: "overruled", roleBudget });
-    }
-    // The timer of the waiting requests is set for the time that the store had announced before.
-    if (expectedUs > nowUs && roleBudget.storeReadyUs(least) < expectedUs)
-      this.#changes.push({ kind: "earlier", roleBudget });
-    this.#changes.push({ kind: "ready", roleBudget });
-  }
-
-  /**
-   * Another process may claim stricter limits, such as the limits before an order or a reload. If that process is idle or
-   * has ended, its claim ends with its lease, and the wait that the store announced may end then too.
-   */
-  #retryMs(roleBudget: RoleBudget, { isStricter }: LeaseReply, nowUs: number): number {
-    if (!isStricter) return Number.POSITIVE_INFINITY;
-    return this.#isOrderedSince(roleBudget, nowUs - LEASE_MS * 1000) ? OVERRULED_RETRY_MS : LEASE_MS;
-  }
-
-  #isOrderedSince(roleBudget: RoleBudget, sinceUs: number): boolean {
-    return (this.#orderedUs.get(roleBudget) ?? Number.NEGATIVE_INFINITY) >= sinceUs;
-  }
-
   /**
    * Drops replies to requests that were sent before the limits changed, or were under way when the store was lost. After a
    * process has died, only the time that the store announced is dropped.
@@ -481,7 +430,7 @@ export class UnitLeases {
   #dropOutdated(roleBudgets: readonly RoleBudget[], sentUs: number, limitsVersion: number): void {
     const areOutdated = limitsVersion !== this.#limitsVersion || this.#outage.away !== undefined;
     for (const roleBudget of roleBudgets)
-      if (areOutdated || this.#isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
+      if (areOutdated || this.#replies.isOrderedSince(roleBudget, sentUs)) this.#dropReply(roleBudget);
     if (this.#dead.addedUs <= sentUs) return;
     for (const roleBudget of roleBudgets) roleBudget.storeMayHaveUnits();
   }
@@ -538,16 +487,3 @@ export class UnitLeases {
 
 const LOST_DATA =
   "the shared store has lost data, or may lack its last changes, so it may not count all requests that were sent";
-
-/** The budget above the role budget that has no more units; undefined if it is the role budget, or not known. */
-function fullBudget(roleBudget: RoleBudget, reply: LeaseReply, nowUs: number): Budget | undefined {
-  const above = budgetsAbove(roleBudget);
-  if (reply.kind === "wait") return above.find(({ storeKey }) => storeKey === reply.key);
-  return above.find(({ log, windows }) => log.earliestUs(windows, 0, reply.units + 1, nowUs) > nowUs);
-}
-
-/** When the next units can be expected; 0 if the process may ask at any time. */
-function waitMsOf(reply: LeaseReply): number {
-  if (reply.kind === "wait") return reply.waitMs;
-  return reply.isOnlyUser ? 0 : (reply.nextMs ?? 0);
-}
