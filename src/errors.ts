@@ -32,6 +32,7 @@ export {
   type LearnedFrom,
   type LimitChanges,
   type OrderedRate,
+  openCircuitLimit,
   PROBE_IN_FLIGHT,
   RAMP_UP,
 } from "./errors/constraint.ts";

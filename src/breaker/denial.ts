@@ -1,5 +1,13 @@
 import { estimatedAdmissionUs, estimatedEndUs, firstLeaseEndUs, nextAdmissionUs } from "../core/breaker/circuit.ts";
-import { BreakerOpenError, type Constraint, HOLD, type OpenReason, PROBE_IN_FLIGHT, RAMP_UP } from "../errors.ts";
+import {
+  BreakerOpenError,
+  type Constraint,
+  HOLD,
+  type OpenReason,
+  openCircuitLimit,
+  PROBE_IN_FLIGHT,
+  RAMP_UP,
+} from "../errors.ts";
 import type { Role } from "../policy/roles.ts";
 import type { Blocker, ProbePermissions } from "./breaker-change.ts";
 import type { CircuitState } from "./breaker-events.ts";
@@ -104,7 +112,7 @@ export class Denial implements BreakerDenial {
         ? `${RAMP_UP} (${this.blocker.limit} in flight)`
         : this.state === "half_open"
           ? PROBE_IN_FLIGHT
-          : `open circuit (${this.reason})`;
+          : openCircuitLimit(this.reason);
     const { resolver } = "policy" in this.blocker ? this.blocker.name : {};
     return { kind: "breaker", owner: resolver === undefined ? this.host : `resolver ${resolver}`, limit };
   }

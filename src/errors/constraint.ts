@@ -15,6 +15,11 @@ export interface Constraint {
 /** The `limit` of a half-open circuit whose trial calls are all in flight. */
 export const PROBE_IN_FLIGHT = "probe in flight";
 
+/** The `limit` of an open circuit or a cooldown, with the stored reason: `open circuit (failures)`. */
+export function openCircuitLimit(reason: string): string {
+  return `open circuit (${reason})`;
+}
+
 /** The `limit` of a host that resumes after a cooldown begins with this. */
 export const RAMP_UP = "ramp-up after a cooldown";
 

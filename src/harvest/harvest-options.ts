@@ -1,5 +1,5 @@
 import { optionHint } from "../core/text/nearest.ts";
-import { quote } from "../core/text/quote.ts";
+import { shownValue } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 import { isS3Url } from "../files/s3/s3-url.ts";
 import type { Hub } from "../http/hub.ts";
@@ -141,13 +141,6 @@ export function checkHarvestOptions(options: HarvestOptions): void {
       `expected content-addressed, the only layout in ${storage?.name ?? "S3"}, found ${shownValue(layout)}`,
     );
   if (problems.length > 0) throw new ConfigError(problems);
-}
-
-/** A text or number as it is, and the kind of any other value. */
-export function shownValue(value: unknown): string {
-  if (typeof value === "string") return quote(value);
-  if (typeof value !== "object" || value === null) return String(value);
-  return Array.isArray(value) ? "a list" : "an object";
 }
 
 function isResolver(value: unknown): boolean {

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { quote } from "../core/text/quote.ts";
+import { quote, shownValue } from "../core/text/quote.ts";
 import { createHub } from "../http/create-hub.ts";
 import { systemTime } from "../time/system-time.ts";
-import { checkHarvestOptions, type HarvestOptions, shownValue } from "./harvest-options.ts";
+import { checkHarvestOptions, type HarvestOptions } from "./harvest-options.ts";
 import { identify } from "./identifiers/identifiers.ts";
 import type { WorkRecord } from "./manifest/manifest-reports.ts";
 import type { SettledState } from "./open-works.ts";

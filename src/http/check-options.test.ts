@@ -94,9 +94,9 @@ test("an option of createHub with a value of another type is an error that names
       "time: expected a clock with the methods of Time, such as a FakeTime, found a function",
     ],
   );
-  assert.deepEqual(problems([]), [": expected an object, found []"]);
+  assert.deepEqual(problems([]), [": expected an object, found a list"]);
   assert.deepEqual(problems({ policy: [], time: new FakeTime(), random: Math.random }), [
-    "policy: expected an object, found []",
+    "policy: expected an object, found a list",
   ]);
 });
 

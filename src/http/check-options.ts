@@ -1,8 +1,8 @@
 import type { request as undiciRequest } from "undici";
 import { nearest } from "../core/text/nearest.ts";
-import { quote } from "../core/text/quote.ts";
+import { quote, shownValue } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
-import { shownValue, storeAwayProblems, throwIfAny, unknownOptions } from "../policy/class-options.ts";
+import { storeAwayProblems, throwIfAny, unknownOptions } from "../policy/class-options.ts";
 import { CALL_KEYS, type CallOptions } from "./call-options.ts";
 import { callProblems } from "./check-call.ts";
 import type { FetchOptions } from "./hub.ts";

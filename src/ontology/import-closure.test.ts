@@ -106,3 +106,25 @@ test("the imports of a file whose statements are not known stay in the lockfile"
   assert.deepEqual(outcomes(await project.pull()), { x: "fetched" });
   assert.deepEqual(await lockedIds(), before);
 });
+
+test("a file whose statements are not known stays an importer of what another file imports too", async t => {
+  const contexts: Record<string, unknown> = {};
+  const { project, server } = await projectAt(t, ({ url = "" }, response) => {
+    const imports = url === "/y" ? {} : { "owl:imports": { "@id": `${server.origin}/y` } };
+    const context = contexts[url] ?? { owl: "http://www.w3.org/2002/07/owl#" };
+    response.end(JSON.stringify({ "@context": context, "@id": `http://a${url}`, "@type": "owl:Ontology", ...imports }));
+  });
+  const source = (path: string) => `{ resolver: direct, imports: true, extras: { url: "${server.origin}${path}" } }`;
+  await project.write(`allow_private: true\nsources:\n  x: ${source("/x")}\n  z: ${source("/z")}\n`);
+  const importers = async () => {
+    const lock = JSON.parse(await readFile(join(project.folder, "ontologies.lock.json"), "utf8"));
+    return Object.values<{ imported_by?: readonly string[] }>(lock.ontologies).flatMap(
+      entry => entry.imported_by ?? [],
+    );
+  };
+  await project.pull();
+  assert.deepEqual(await importers(), ["x", "z"]);
+  contexts["/x"] = "https://unknown.example/context.jsonld";
+  await project.pull();
+  assert.deepEqual(await importers(), ["x", "z"]);
+});

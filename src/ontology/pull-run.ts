@@ -203,7 +203,7 @@ export class PullRun {
   #importedIds(sources: readonly Source[], results: readonly PullResult[]): ReadonlySet<string> {
     const imported = results.filter(({ importedBy }) => importedBy.length > 0);
     const unknown = results
-      .filter(result => result.outcome === "failed" || result.stored.manifest.facts === null)
+      .filter(result => !areImportsKnown(result))
       .map(({ id, importedBy }) => ({
         id,
         imports: importedBy.length > 0 || sources.some(source => source.id === id && source.imports),
@@ -213,16 +213,16 @@ export class PullRun {
 
   /**
    * Corrects the importers of the imported files that this run has pulled: when a file was written to the lockfile, some of
-   * its importers were not known yet. A locked importer that this run has not pulled stays: its imports have not changed.
+   * its importers were not known yet. A locked importer stays if this run does not know what it imports.
    * @param keptIds the ids that stay in the lockfile; undefined for all
    */
   async #setImporters(results: readonly PullResult[], keptIds: ReadonlySet<string> | undefined): Promise<void> {
-    const pulled = new Set(results.filter(({ outcome }) => outcome !== "failed").map(({ id }) => id));
-    const imported = results.filter(({ id, importedBy }) => importedBy.length > 0 && pulled.has(id));
+    const imported = results.filter(({ outcome, importedBy }) => importedBy.length > 0 && outcome !== "failed");
     if (imported.length === 0) return;
+    const known = new Set(results.filter(areImportsKnown).map(({ id }) => id));
     await this.#deps.lockWriter.setImporters(
       new Map(imported.map(({ id }) => [id, this.#imports.importersOf(id)])),
-      importer => pulled.has(importer) || keptIds?.has(importer) === false,
+      importer => known.has(importer) || keptIds?.has(importer) === false,
     );
   }
 
@@ -241,6 +241,11 @@ export class PullRun {
     const stored = versions.filter(version => version !== undefined);
     if (stored.length > 0) await writeCatalog(store, stored);
   }
+}
+
+/** Not those of a file that failed, or whose statements are not known. */
+function areImportsKnown(result: PullResult): boolean {
+  return result.outcome !== "failed" && result.stored.manifest.facts !== null;
 }
 
 /** The format of the locked file, else the one that the service or the name suggests, else the first wanted one. */

@@ -1,5 +1,6 @@
 /** Checks of the options that a program passes to a hub, a limiter or a registry of breakers. */
 import { optionHint } from "../core/text/nearest.ts";
+import { shownValue } from "../core/text/quote.ts";
 import { ConfigError, type ConfigProblem } from "../errors.ts";
 
 /**
@@ -30,13 +31,6 @@ export function storeAwayProblems(
   if (fleetSize !== undefined && !(Number.isSafeInteger(fleetSize) && (fleetSize as number) >= 1))
     add("fleetSize", "a whole number of at least 1", fleetSize);
   return problems;
-}
-
-/** JSON writes NaN as null, and cannot write a bigint or a function. */
-export function shownValue(value: unknown): string {
-  if (typeof value === "bigint") return `${value}n`;
-  if (typeof value === "function") return "a function";
-  return typeof value === "string" || typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 export function throwIfAny(problems: readonly ConfigProblem[]): void {

@@ -134,10 +134,14 @@ export class Identities {
     return this.#matching(this.#entryOf(host, port), path, owner);
   }
 
-  /** The keys that requests to a destination and path carry, unless their callers set the fields themselves. */
-  keysTo(destination: Destination, path: string, owner: OwningService): SentKeys {
+  /**
+   * The keys that requests to a destination and path carry, unless their callers set the header fields themselves.
+   * @param own the parameters that the URL has already
+   */
+  keysTo(destination: Destination, path: string, owner: OwningService, own = new URLSearchParams()): SentKeys {
     const { host, port } = destination;
-    return keysOf(sentFields(this.at(host, port, path, owner), destination).flat());
+    const [query, headers] = sentFields(this.at(host, port, path, owner), destination);
+    return keysOf([...query.filter(field => isParameterSent(field.name, field.reveal(), own)), ...headers]);
   }
 
   /**
@@ -233,6 +237,11 @@ export function sentFields(
     return [...byName.values()];
   };
   return [merged("query"), merged("headers")];
+}
+
+/** Whether a request carries a parameter of its identity: one that its URL has already, with another value, is kept. */
+export function isParameterSent(name: string, value: string, own: URLSearchParams): boolean {
+  return own.getAll(name).every(each => each === value);
 }
 
 /** The placeholders in the fields of a request. */

@@ -35,6 +35,8 @@ test("the keys of a target are those of requests to the URL, or over https to th
     assert.deepEqual(keys(target), ["A_KEY", "mailto"]);
   for (const target of ["http://a.example", new URL("http://a.example/x"), "https://a.example:8443", "a.example:8443"])
     assert.deepEqual(keys(target), ["mailto"]);
+  assert.deepEqual(keys("https://a.example/x?mailto=me@example.org"), ["A_KEY"], "the parameter of the caller is kept");
+  assert.deepEqual(keys(new URL("https://a.example/x?mailto=you%40example.org")), ["A_KEY", "mailto"]);
   assert.equal(keys("a.example"), undefined);
   assert.equal(keys("a.example/x"), undefined);
 });

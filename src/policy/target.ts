@@ -22,13 +22,14 @@ export function policyTarget(policy: LoadedPolicy, target: string | URL): Policy
   const hasPort = isUrl || explicitPort(target) !== undefined;
   const named = `${host}:${port}`;
   const name = hasPort && namesHost(policy, named) ? named : host;
+  const { pathname: path, searchParams } = url;
   const { identities, ratelimits } = policy;
   const destination = { host, port, isHttps: !isUrl || url.protocol === "https:" };
   return {
     host: name,
-    path: url.pathname === "/" ? undefined : url.pathname,
+    path: path === "/" ? undefined : path,
     sentKeys: hasPort
-      ? identities.keysTo(destination, url.pathname, ratelimits.resolved.routing.find(name, url.pathname))
+      ? identities.keysTo(destination, path, ratelimits.resolved.routing.find(name, path), searchParams)
       : undefined,
   };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
 import { parseRates } from "../../core/limits/rate.ts";
-import type { Constraint } from "../../errors.ts";
+import { type Constraint, PROBE_IN_FLIGHT } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import { roleBudgetPolicy } from "../../policy/budget-policy.ts";
 import type { CacheFacts, PolicyFacts, ProcessFacts, SharedFacts } from "./why-facts.ts";
@@ -156,9 +156,20 @@ test("an open circuit refuses its own role only", () => {
   assert.equal(whyVerdict("landing", policy, open, unread).kind, "send");
 });
 
-test("a half-open circuit sends the request as a trial call, unless one is in flight", () => {
+test("a half-open circuit sends the request as a trial call; if one is in flight, the request waits for it", () => {
   assert.deepEqual(verdict(connected(circuit("half_open", 0))), ["probe", 0, null]);
-  assert.deepEqual(verdict(connected(circuit("half_open", 0, 1))), ["refuse", null, "breaker"]);
+  assert.deepEqual(verdict(connected(circuit("half_open", 0, 1))), ["wait", null, "breaker"]);
+  const failFast = connected(circuit("half_open", 0, 1), { maxDelayMs: 0 });
+  assert.deepEqual(verdict(failFast), ["refuse", null, "breaker"]);
+  const late = connected(circuit("half_open", 0, 1), { readyMs: 1001, constraint: window });
+  assert.deepEqual(verdict(late), ["refuse", 1001, "window"]);
+});
+
+test("the constraint of a circuit is named as in a refusal of the hub", () => {
+  const limitOf = (shared: SharedFacts) => whyVerdict("metadata", policy, shared, unread).constraint?.limit;
+  assert.equal(limitOf(connected(circuit("half_open", 0, 1))), PROBE_IN_FLIGHT);
+  assert.equal(limitOf(connected(circuit("open", 2000))), "open circuit (failures)");
+  assert.equal(limitOf(connected(cooled(2000))), "open circuit (retry-after)");
 });
 
 test("a fresh cached response is served while its host is in cooldown", () => {

@@ -1,6 +1,6 @@
 import { breakerReasonText } from "../../breaker/breaker-reason.ts";
 import type { SharedBreakerStatus } from "../../breaker/host-status.ts";
-import { type Constraint, describeConstraint, HOLD } from "../../errors.ts";
+import { type Constraint, describeConstraint, HOLD, openCircuitLimit, PROBE_IN_FLIGHT } from "../../errors.ts";
 import type { CacheInspection } from "../../http/cache/cache-inspection.ts";
 import type { Role } from "../../policy/roles.ts";
 import { formatWait } from "../output/duration.ts";
@@ -85,17 +85,14 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
   const { maxDelayMs = route.roleBudget.maxDelayMs } = next;
   const bound = `the call waits at most ${maxDelayMs} ms (max_delay_ms; pass maxWaitMs to wait longer)`;
   const { state, isCooldown, remainingMs, reason, probes } = roleState(shared.report, role);
-  const breaker: Constraint = { kind: "breaker", owner: host, limit: reason ?? "half-open" };
+  const limit = reason === undefined ? PROBE_IN_FLIGHT : openCircuitLimit(reason);
+  const breaker: Constraint = { kind: "breaker", owner: host, limit };
   const reasonText = breakerReasonText(reason ?? "");
   if (remainingMs > maxDelayMs) {
     const what = isCooldown
       ? `${host} is in cooldown (${reasonText}) for another ${formatWait(remainingMs)}`
       : `circuit open for ${host} (${reasonText}), next trial in ${formatWait(remainingMs)}`;
     return { kind: "refuse", sendInMs: null, constraint: breaker, text: `Refused: ${what}; ${bound}.` };
-  }
-  if (state === "half_open" && probes >= trialCalls) {
-    const text = `Refused: circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight.`;
-    return { kind: "refuse", sendInMs: null, constraint: breaker, text };
   }
   if (constraint !== undefined && waitsForCalls(constraint)) {
     const what = constraint.kind === "concurrency" ? "a concurrency slot" : "the answers of other calls";
@@ -110,6 +107,13 @@ function enforcedVerdict(role: Role, { route, trialCalls }: PolicyFacts, shared:
     const by = pid === undefined ? "" : ` by process ${pid}`;
     const text = `Refused${by}: ${limitText(constraint)}, next slot in ${formatWait(readyMs)}; ${bound}.`;
     return { kind: "refuse", sendInMs: readyMs, constraint, text };
+  }
+  if (state === "half_open" && probes >= trialCalls) {
+    const what = `circuit half-open for ${host}, ${probes} of ${trialCalls} trial calls in flight`;
+    if (maxDelayMs === 0)
+      return { kind: "refuse", sendInMs: null, constraint: breaker, text: `Refused: ${what}; ${bound}.` };
+    const text = `Waits for a trial call: ${what}. The wait cannot be estimated; ${bound}.`;
+    return { kind: "wait", sendInMs: null, constraint: breaker, text };
   }
   if (remainingMs > 0 && remainingMs >= readyMs) {
     const what = isCooldown ? `${host} is in cooldown` : `circuit open for ${host}`;

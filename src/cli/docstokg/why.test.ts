@@ -65,13 +65,13 @@ test("a request is refused if an operator has opened the circuit of its host, wi
   const { stdout } = await runCli(["why", "https://a.example/x", "--json", "--store", store]);
   const { verdict, host, shared, cache } = JSON.parse(stdout);
   assert.equal(verdict.kind, "refuse");
-  assert.deepEqual(verdict.constraint, { kind: "breaker", owner: "a.example", limit: "cli-open:pause" });
+  assert.deepEqual(verdict.constraint, { kind: "breaker", owner: "a.example", limit: "open circuit (cli-open:pause)" });
   assert.equal(host, "a.example");
   assert.equal(shared.report.state, "open");
   assert.equal(cache.kind, "unread");
   const { stdout: text } = await runCli(["why", "https://a.example/x", "--store", store]);
   assert.match(text, /^breaker +open for another \d+ s \(opened by operator: pause\) \(store sqlite:/m);
-  assert.match(text, /^decided by +opened by operator: pause \(an operator's order\)$/m);
+  assert.match(text, /^decided by +open circuit \(opened by operator: pause\) \(an operator's order\)$/m);
   assert.match(text, /^process +no process has called this host in the last minute$/m);
   assert.doesNotMatch(text, /cli-open/);
 });

@@ -11,3 +11,12 @@ export function quote(text: string): string {
 export function shorten(text: string, max = CHARS_MAX): string {
   return text.length > max ? `${text.slice(0, max)}…` : text;
 }
+
+/** The value of an option in a message: a text or number as it is, and the kind of any other value. */
+export function shownValue(value: unknown): string {
+  if (typeof value === "string") return quote(value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return "a function";
+  if (typeof value !== "object" || value === null) return String(value);
+  return Array.isArray(value) ? "a list" : "an object";
+}

@@ -6,6 +6,7 @@ import {
   type Identities,
   type Identity,
   type IdentityField,
+  isParameterSent,
   keysOf,
   NO_KEYS,
   type SentKeys,
@@ -221,7 +222,7 @@ function sentKeysOf(
   if (missing.length === query.length && keyHeaders.every(({ name }) => indexOfName(headers, name) === -1))
     return sentKeys;
   const own = queryOf(path);
-  const sentQuery = query.filter(({ name, value }) => own.getAll(name).every(each => each === value));
+  const sentQuery = query.filter(({ name, value }) => isParameterSent(name, value, own));
   const sentHeaders = keyHeaders.filter(field =>
     valuesOf(headers, field.name).every(each => each === field.reveal() || isReplaced(field.name, each)),
   );

@@ -44,6 +44,11 @@ test("the characteristics of a property are its types", async () => {
   ]);
 });
 
+test("the class of a key may be an abbreviated name before the groups of its properties", async () => {
+  const axioms = "HasKey(:A (:p) ())\nHasKey(Annotation(:n :m) :A () (:d :e))\nFunctionalDataProperty(:d)";
+  assert.deepEqual(await statementsOf(axioms), [`<d> ${TYPE} <${OWL}FunctionalProperty> .`]);
+});
+
 test("a plain literal of OWL has a language or no datatype", async () => {
   const literal = (text: string) => `AnnotationAssertion(:n :A "${text}"^^rdf:PlainLiteral)`;
   const axioms = ["a@es", "b@", "c", "d@e f"].map(literal).join("\n");

@@ -128,9 +128,11 @@ export class FunctionalParser implements FileParser {
   }
 
   #open(): void {
+    const parent = this.#openExpressions.at(-1);
+    // In `HasKey(:A (:p) ())` the parenthesis after the name of the class does not belong to it.
+    if (parent?.name === "HasKey" && this.#word?.includes(":")) this.#endWord();
     const name = this.#word;
     this.#word = undefined;
-    const parent = this.#openExpressions.at(-1);
     if (name === undefined) {
       // Parentheses without a name group the operands of HasKey and DLSafeRule.
       if (parent === undefined) throw new SyntaxProblem('unexpected "("');
