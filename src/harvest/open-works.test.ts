@@ -72,7 +72,7 @@ test("a wall clock that is set back makes no work wait longer, and one that is s
   assert.equal(manifest.queue.nowMs(), time.wallMs());
 });
 
-test("of the works beyond its share a process gives downloads back first, and queries that are then still too many", async t => {
+test("of the works beyond its share a process gives back downloads first and then queries, all at the same time", async t => {
   const time = new FakeTime();
   const manifest = await SqliteManifest.open(join(temporaryFolder("open-works"), "manifest.sqlite"), time);
   t.after(() => manifest.close());
@@ -92,6 +92,15 @@ test("of the works beyond its share a process gives downloads back first, and qu
   await open.readBacklog();
   await open.load();
   assert.equal(open.queues.size, 6);
+  const written = Promise.withResolvers<void>();
+  const putOff = manifest.queue.putOff.bind(manifest.queue);
+  let putOffs = 0;
+  manifest.queue.putOff = async (...work) => {
+    putOffs += 1;
+    if (putOffs === 5) written.resolve();
+    await written.promise;
+    return putOff(...work);
+  };
   let announced = 0;
   manifest.queue.surplus = async () => ({ downloads: 4, queries: 5 });
   manifest.queue.announce = async () => {

@@ -174,16 +174,15 @@ export class OpenWorks {
     // Of queries a process may take more works than of downloads, and would take them back at once.
     const downloads = last(surplus.downloads, true);
     const queries = last(Math.max(0, surplus.queries - downloads.length), false);
-    let given = 0;
+    const given: Promise<void>[] = [];
     for (const { task, queue } of [...downloads, ...queries]) {
       const progress = task.resolution.progress(this.clock(), task.pending);
       if (progress === undefined) this.queues.add(task, queue, 0, this.#nowUs);
-      else {
-        await this.#putOff(task, queue, progress);
-        given += 1;
-      }
+      else given.push(this.#putOff(task, queue, progress));
     }
-    if (given > 0) await manifest.queue.announce();
+    // At the same time, because the manifest then writes many in one exchange, and no request starts meanwhile.
+    await Promise.all(given);
+    if (given.length > 0) await manifest.queue.announce();
   }
 
   /**
