@@ -126,11 +126,11 @@ export class HostQueues<Task> {
   /** Removes and returns due tasks that `isWanted` selects, at most `limit`: of each queue those that came last. */
   takeLast(
     limit: number,
-    isWanted: (task: Task) => boolean,
+    isWanted: (task: Task, queue: string) => boolean,
   ): readonly { readonly task: Task; readonly queue: string }[] {
     const taken: { readonly task: Task; readonly queue: string }[] = [];
     for (const queue of this.#queues.values()) {
-      const wanted = queue.tasks.filter(isWanted);
+      const wanted = queue.tasks.filter(task => isWanted(task, queue.name));
       const last = new Set(wanted.slice(Math.max(0, wanted.length - (limit - taken.length))));
       for (const task of this.takeMore(queue.name, last.size, each => last.has(each)))
         taken.push({ task, queue: queue.name });

@@ -166,20 +166,23 @@ export class OpenWorks {
     const { manifest, run, secretUrls } = this.#options;
     // Works that wait in the manifest are taken by the others first.
     if (this.backlog.works >= this.#count) return;
-    const surplus = Math.min(await manifest.queue.surplus(run), this.queues.size);
-    if (surplus === 0) return;
+    const surplus = await manifest.queue.surplus(run);
     const isMovable = (task: PipelineTask) =>
       keepsRedirects(task.pending) && batchOf(task) === undefined && !secretUrls.has(task.resolution.work.key);
-    let given = 0;
-    for (const { task, queue } of this.queues.takeLast(surplus, isMovable)) {
+    const last = (limit: number, isDownload: boolean) =>
+      this.queues.takeLast(limit, (task, queue) => isDownloadQueue(queue) === isDownload && isMovable(task));
+    // Of queries a process may take more works than of downloads, and would take them back at once.
+    const downloads = last(surplus.downloads, true);
+    const queries = last(Math.max(0, surplus.queries - downloads.length), false);
+    const given: Promise<void>[] = [];
+    for (const { task, queue } of [...downloads, ...queries]) {
       const progress = task.resolution.progress(this.clock(), task.pending);
       if (progress === undefined) this.queues.add(task, queue, 0, this.#nowUs);
-      else {
-        await this.#putOff(task, queue, progress);
-        given += 1;
-      }
+      else given.push(this.#putOff(task, queue, progress));
     }
-    if (given > 0) await manifest.queue.announce();
+    // At the same time, because the manifest then writes many in one exchange, and no request starts meanwhile.
+    await Promise.all(given);
+    if (given.length > 0) await manifest.queue.announce();
   }
 
   /**

@@ -13,6 +13,16 @@ export function reportsContract(open: OpenManifest): void {
       await manifest.endRun(await manifest.beginRun("run", undefined, JSON.stringify({ layout })), "ended");
     await manifest.endRun(await manifest.beginRun("harvest"), "ended");
     assert.equal(await manifest.reports.latestFlags(), `{"layout":"by-doi"}`);
+    const rejected = await manifest.beginRun("run", undefined, "{}");
+    await manifest.beginList();
+    await added(manifest, rejected, works("a"));
+    await manifest.rollbackList();
+    await manifest.endRun(rejected, "interrupted");
+    assert.equal(await manifest.reports.latestFlags(), `{"layout":"by-doi"}`, "its list was rejected");
+    const interrupted = await manifest.beginRun("run", undefined, "{}");
+    await added(manifest, interrupted, works("a"));
+    await manifest.endRun(interrupted, "interrupted");
+    assert.equal(await manifest.reports.latestFlags(), "{}");
   });
 
   test("the history of a work has its attempts in their order, with the host of each URL and no secret", async t => {

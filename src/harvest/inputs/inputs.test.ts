@@ -326,11 +326,17 @@ test("an export of docstokg and a record of OpenAlex are lists", async () => {
     ...{ id: "https://openalex.org/W12", doi: "https://doi.org/10.1000/a", title: "T" },
     ids: { openalex: "https://openalex.org/W12", pmid: "https://pubmed.ncbi.nlm.nih.gov/8" },
   };
-  const lines = [exported, openalex, { ids: [] }].map(each => JSON.stringify(each)).join("\n");
+  const unset = { doi: "10.1000/b", ids: { doi: null, pmid: "" } };
+  const lines = [exported, openalex, { ids: [] }, unset].map(each => JSON.stringify(each)).join("\n");
   const found = await all(inputsOfStream(streamOf(lines), "stdin", { format: "jsonl" }));
   assert.deepEqual(
     found.map(input => ("work" in input ? input.work.ids : inShort(input))),
-    [{ arxiv: "2401.00001", pmid: "7" }, { doi: "10.1000/a", pmid: "8", openalex: "W12" }, "3: ids is not a string"],
+    [
+      { arxiv: "2401.00001", pmid: "7" },
+      { doi: "10.1000/a", pmid: "8", openalex: "W12" },
+      "3: ids is not a string",
+      { doi: "10.1000/b" },
+    ],
   );
 });
 

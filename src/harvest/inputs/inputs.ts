@@ -205,7 +205,9 @@ function* inputsOfJson(text: string, at: InputPosition, wanted: string | undefin
 function withNestedIds(record: object): Readonly<Record<string, unknown>> {
   const fields = record as Readonly<Record<string, unknown>>;
   const { ids, ...others } = fields;
-  return typeof ids === "object" && ids !== null && !Array.isArray(ids) ? { ...others, ...ids } : fields;
+  if (typeof ids !== "object" || ids === null || Array.isArray(ids)) return fields;
+  // An identifier that is null there may be known outside.
+  return { ...others, ...Object.fromEntries(Object.entries(ids).filter(([, id]) => id !== null && id !== "")) };
 }
 
 interface InputPosition {

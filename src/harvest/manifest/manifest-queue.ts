@@ -37,6 +37,15 @@ export interface PutOff {
 }
 
 /**
+ * How many works a process has beyond what `ManifestQueue.take` lets it have, when it asks for downloads or for queries.
+ * All works count for both, because the step of a work changes while the process has it.
+ */
+export interface Surplus {
+  readonly downloads: number;
+  readonly queries: number;
+}
+
+/**
  * The works that wait, by the queue of their next step. One process at a time takes a work. A work that cannot continue
  * is put off until a time, and leaves the memory of the process.
  */
@@ -63,8 +72,8 @@ export interface ManifestQueue {
   endWaits(run: number, queues: readonly string[]): Promise<void>;
   /** Undefined if the work is put off. If the manifest has more in `inherited`, the work stays taken and is returned. */
   putOff(work: number, putOff: PutOff): Promise<TakenWork | undefined>;
-  /** How many works of a short list this process has more than its share: another process has joined. Otherwise 0. */
-  surplus(run: number): Promise<number>;
+  /** Above 0 for a short list, if another process has joined since this one has taken its works. */
+  surplus(run: number): Promise<Surplus>;
   /** Notifies other processes of works that were put off. */
   announce(): Promise<void>;
   /** Whether no work of the run is pending, and no other process still adds works to it. */

@@ -132,7 +132,10 @@ export interface WorkHistory {
 export interface ManifestReports {
   /** @param run only works whose last run is this one */
   report(run?: number): Promise<ManifestReport>;
-  /** The flags of the latest run that has recorded them, as given to `beginRun`; undefined if there is none. */
+  /**
+   * The flags of the latest run that has recorded them, as given to `beginRun`; undefined if there is none. Not of a run
+   * that was interrupted without works: its list was rejected.
+   */
   latestFlags(): Promise<string | undefined>;
   /** Every file that a work uses. Read at once, so that a change of the manifest does not disturb the reader. */
   storedFiles(): Promise<readonly StoredFileRow[]>;
@@ -200,7 +203,9 @@ export function storedFileOfRow(row: Row): StoredFileRow {
 }
 
 /** The statement of `ManifestReports.latestFlags`. */
-export const LATEST_FLAGS = "SELECT flags FROM runs WHERE flags IS NOT NULL ORDER BY id DESC LIMIT 1";
+export const LATEST_FLAGS = `SELECT flags FROM runs WHERE flags IS NOT NULL
+    AND (state <> 'interrupted' OR EXISTS (SELECT 1 FROM works WHERE run = runs.id))
+  ORDER BY id DESC LIMIT 1`;
 
 /** The statement whose rows `resolverCountOfRow` reads. Each table is read once, because every run begins with it. */
 export const RESOLVER_COUNTS = `SELECT asked.resolver, asked, coalesce(stored, 0) AS stored

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { eventually } from "../../../test/harvest/kit.ts";
+import { PostgresServer, whyNoPostgres } from "../../../test/harvest/postgres-server.ts";
 import { loadPgDriver } from "./postgres-driver.ts";
 
 /** The port of a server that accepts connections and says nothing. */
@@ -29,4 +31,19 @@ test("a connection without traffic is probed after ten seconds, so that a lost o
   client.connect().catch(() => undefined);
   assert.deepEqual(await probed, [true, 10_000]);
   stream.destroy();
+});
+
+test("a connection whose settings the server refuses is closed", { skip: whyNoPostgres() }, async t => {
+  const server = await PostgresServer.start();
+  t.after(() => server.stop());
+  const url = server.url();
+  const driver = await loadPgDriver({ url, schema: "docstokg", idleInTransactionMs: 1000, lockTimeoutMs: -1000 });
+  const pool = driver.pool(1);
+  pool.on("error", () => undefined);
+  for (let tries = 0; tries < 3; tries += 1) await assert.rejects(pool.connect(), /lock_timeout/);
+  await eventually(async () => {
+    const sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'docstokg' AND pid <> pg_backend_pid()";
+    return (await server.query(sql)).length === 0;
+  });
+  await pool.end();
 });

@@ -162,6 +162,8 @@ function withSettings(
         await connected;
         await this.query(settings);
       } catch (cause) {
+        // A pool forgets a client that has not connected. If only the settings were refused, its connection is open.
+        this.end().catch(() => undefined);
         const error = explained(cause);
         if (callback === undefined) throw error;
         callback(error);

@@ -13,6 +13,7 @@ import { PostgresManifest } from "./postgres-manifest.ts";
 const works = (count: number): readonly Work[] =>
   Array.from({ length: count }, (_, index) => ({ key: `doi:10.1/${index}`, ids: { doi: `10.1/${index}` } }));
 const IS_PRESENT = { isPresent: () => true };
+const NO_SURPLUS = { downloads: 0, queries: 0 };
 const FILE: DownloadedFile = {
   ...{ sha256: "ab".repeat(32), path: "a.pdf", bytes: 10, mediaType: "application/pdf" },
   ...{ urlHash: "0".repeat(64), url: "https://x.example/a.pdf", resolver: "openalex" },
@@ -123,12 +124,33 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     const run = await first.beginRun("run", "{}");
     await first.works.add(run, works(600), IS_PRESENT);
     const mine = await taken(first, run, 600);
-    assert.equal(await first.queue.surplus(run), 0);
+    assert.deepEqual(await first.queue.surplus(run), NO_SURPLUS);
     await second.joinRun(run);
-    assert.equal(await first.queue.surplus(run), 300);
-    assert.equal(await second.queue.surplus(run), 0);
+    assert.deepEqual(await first.queue.surplus(run), { downloads: 300, queries: 300 });
+    assert.deepEqual(await second.queue.surplus(run), NO_SURPLUS);
     for (const id of mine.slice(0, 598)) await first.fail(id, "no-copy", undefined);
-    assert.equal(await first.queue.surplus(run), 0);
+    assert.deepEqual(await first.queue.surplus(run), NO_SURPLUS);
+  });
+
+  test("a process that gives its surplus back cannot take these works again", async t => {
+    for (const [queue, kind, kept] of [
+      ["api.example.org metadata", "queries", 25],
+      ["x.example artifact", "downloads", 14],
+    ] as const) {
+      const url = server.url();
+      const [first, second, third] = [await manifestFor(t, url), await manifestFor(t, url), await manifestFor(t, url)];
+      const run = await first.beginRun("run", "{}");
+      await first.works.add(run, works(40), { ...IS_PRESENT, queueOf: () => queue });
+      const take = () => first.queue.take(run, queue, systemTime.wallMs(), 128);
+      const mine = await take();
+      await second.joinRun(run);
+      await third.joinRun(run);
+      const { [kind]: surplus } = await first.queue.surplus(run);
+      assert.equal(mine.length - surplus, kept);
+      for (const { work } of mine.slice(kept))
+        await first.queue.putOff(work.id, { queue, notBeforeMs: 0, progress: undefined });
+      assert.deepEqual(await take(), []);
+    }
   });
 
   test("the last downloads are divided among the processes, and the last queries are not", async t => {
@@ -160,7 +182,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await taken(first, run, 700)).length, 700);
     // 400 works wait, and 1,100 are left.
     assert.equal((await taken(second, run, 700)).length, 400);
-    assert.equal(await first.queue.surplus(run), 0);
+    assert.deepEqual(await first.queue.surplus(run), NO_SURPLUS);
   });
 
   test("works that are put back are announced to the other processes", async t => {

@@ -2,6 +2,7 @@ import { isDownloadQueue } from "../../host-queue-key.ts";
 import {
   type ManifestQueue,
   type PutOff,
+  type Surplus,
   TAKEN_COLUMNS,
   type TakenWork,
   takenOfRows,
@@ -120,10 +121,11 @@ export class PostgresQueue implements ManifestQueue {
     return typeof result === "string" ? undefined : result;
   }
 
-  async surplus(run: number): Promise<number> {
-    const sql = `SELECT ${shareOf("$2", "$3", "0")} AS share`;
-    const [row] = await this.#connection.read(sql, [run, this.#worker.id, DOWNLOADS_MIN]);
-    return Math.max(0, -Number(row?.["share"] ?? 0));
+  async surplus(run: number): Promise<Surplus> {
+    const shares = `${shareOf("$2", "$3", "0")} AS downloads, ${shareOf("$2", "$4", "0")} AS queries`;
+    const [row] = await this.#connection.read(`SELECT ${shares}`, [run, this.#worker.id, DOWNLOADS_MIN, SHARE_MIN]);
+    const beyond = (share: unknown) => Math.max(0, -Number(share ?? 0));
+    return { downloads: beyond(row?.["downloads"]), queries: beyond(row?.["queries"]) };
   }
 
   announce(): Promise<void> {

@@ -4,6 +4,7 @@ import {
   ALL_INHERITED,
   type ManifestQueue,
   type PutOff,
+  type Surplus,
   TAKEN_COLUMNS,
   type TakenWork,
   takenOfRow,
@@ -96,8 +97,8 @@ export class SqliteQueue implements ManifestQueue {
   }
 
   /** One process at a time works on a file. */
-  async surplus(): Promise<number> {
-    return 0;
+  async surplus(): Promise<Surplus> {
+    return { downloads: 0, queries: 0 };
   }
 
   async announce(): Promise<void> {
