@@ -12,8 +12,10 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { temporaryFolder } from "../temporary-folder.ts";
+import { eventually } from "./kit.ts";
 
 interface S3rver {
+  readonly store: { putObject(object: { readonly key: string }): Promise<{ readonly size: number }> };
   callback(): RequestListener;
   configureBuckets(): Promise<unknown>;
 }
@@ -87,6 +89,14 @@ async function startS3(t: TestContext): Promise<S3Server> {
   const objects = () =>
     readdirSync(bucket, { recursive: true, encoding: "utf8" }).filter(name => name.endsWith("._S3rver_object"));
   const fileOf = (key: string, part: string) => join(bucket, `${key}._S3rver_${part}`);
+  // s3rver answers before the last bytes are in the file, and a HEAD request would then tell a shorter length.
+  const { store } = s3rver;
+  const putObject = store.putObject.bind(store);
+  store.putObject = async object => {
+    const stored = await putObject(object);
+    await eventually(() => statSync(fileOf(object.key, "object")).size === stored.size);
+    return stored;
+  };
   const server: S3Server = {
     env: { ...KEYS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_S3: "" },
     requests,
