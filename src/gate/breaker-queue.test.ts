@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { host, plain } from "../../test/breaker/kit.ts";
 import { storeWith } from "../../test/sharing/store-with.ts";
 import { outcomeOfResponse } from "../core/breaker/classify.ts";
+import type { RateLimitExceeded } from "../errors.ts";
 import type { Grant } from "../limiter/grant.ts";
 import { limitPoliciesFrom } from "../policy/limits.ts";
 import { MemoryStore } from "../stores/memory/memory-store.ts";
@@ -111,6 +112,39 @@ test("a call waits for the hold of its own role, and not for a longer one of ano
     });
   await time.advance(600_000);
   assert.deepEqual(waitedMs, [5000, 600_000]);
+});
+
+test("of a hold and a used-up rate, refusals and check name the one that ends last", () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry(plain, { time, random: () => 0 });
+  const metadata = { rates: "1/20SECOND", guard_ms: 0, max_delay_ms: 0 };
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time, { breakers });
+  const request = { host, role: "metadata" } as const;
+  (gate.enter(request) as Grant).release();
+  for (const [holdMs, retryAfterMs, kind] of [
+    [400, 20_000, "window"],
+    [60_000, 60_000, "cooldown"],
+  ] as const) {
+    breakersOf(breakers).giveOrder({ unit: host, role: "metadata" }, { kind: "hold", ms: holdMs, reason: "cli-open:test" });
+    assert.deepEqual([gate.check(request)?.retryAfterMs, gate.check(request)?.constraint.kind], [retryAfterMs, kind]);
+    assert.throws(
+      () => gate.enter(request),
+      (error: RateLimitExceeded) => error.retryAfterMs === retryAfterMs && error.constraint.kind === kind,
+    );
+  }
+});
+
+test("of a used-up rate and an open circuit, check names the one that ends last", () => {
+  const time = new FakeTime();
+  const breakers = new BreakerRegistry(plain, { time, random: () => 0 });
+  const metadata = { rates: "1/20SECOND", guard_ms: 0, max_delay_ms: 0 };
+  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time, { breakers });
+  const request = { host, role: "metadata" } as const;
+  (gate.enter(request) as Grant).release();
+  breakers.open(host, 5);
+  assert.deepEqual([gate.check(request)?.retryAfterMs, gate.check(request)?.constraint.kind], [20_000, "window"]);
+  breakers.open(host, 50);
+  assert.deepEqual([gate.check(request)?.retryAfterMs, gate.check(request)?.constraint.kind], [50_000, "breaker"]);
 });
 
 test("a call that has ended while the shared record was read is not queued", async () => {

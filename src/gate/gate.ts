@@ -14,6 +14,7 @@ import type { Refusal } from "../limiter/refusal.ts";
 import type { RoleBudget } from "../limiter/role-budget.ts";
 import { RoleBudgets } from "../limiter/role-budgets.ts";
 import { Tuner } from "../limiter/tuner.ts";
+import type { WaiterDetails } from "../limiter/waiter.ts";
 import type { Listener } from "../listeners.ts";
 import type { LimitPolicies } from "../policy/limit-policies.ts";
 import { commonName } from "../policy/partition-name.ts";
@@ -145,9 +146,10 @@ export class Gate {
     const charge = roleBudget.chargeOf(request);
     const nowUs = this.#time.monotonicUs();
     const refusal = roleBudget.policy.isShadow ? undefined : this.#admission.refusal(roleBudget, charge, nowUs);
-    if (refusal !== undefined) return refusal;
     const denial = this.#breakers?.check(request);
-    return denial && { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
+    // What ends last decides. If that is a slot, its end is not known.
+    if (denial === undefined || (refusal?.retryAfterMs ?? 0) > denial.retryAfterMs) return refusal;
+    return { retryAfterMs: denial.retryAfterMs, constraint: denial.constraint };
   }
 
   /**
@@ -262,7 +264,7 @@ export class Gate {
       // circuit.
       const refreshed = this.#peers?.refreshBefore(call, denial);
       if (refreshed !== undefined) return refreshed.then(() => this.#enterAgain(call, nowUs));
-      if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw this.#admission.rejectDenied(denial, details);
+      if (!mayWaitFor(denial, call, latestStartUs, nowUs)) throw this.#rejectDenied(denial, details, nowUs);
       // Breakers have their own shadow mode. The request waits for the breaker, and then no limit delays it.
       if (roleBudget.policy.isShadow) return this.#waiting.add(details);
     }
@@ -276,6 +278,17 @@ export class Gate {
     if (readyUs > latestStartUs || (mayNotWait && !mustAskStore))
       throw this.#admission.reject(call, roleBudget, charge, boundMs, nowUs);
     return this.#waiting.add(details);
+  }
+
+  /** An operator's hold is a rate limit. Of several limits, the one that ends last decides (law L4). */
+  #rejectDenied(denial: Denial, details: WaiterDetails, nowUs: number): RejectedError {
+    const { call, roleBudget, charge, boundMs } = details;
+    const isLimitLater =
+      denial.isHold &&
+      !roleBudget.policy.isShadow &&
+      this.#admission.earliestStartUs(roleBudget, charge, nowUs) > denial.untilUs;
+    if (isLimitLater) return this.#admission.reject(call, roleBudget, charge, boundMs, nowUs);
+    return this.#admission.rejectDenied(denial, details);
   }
 
   /** Applies new limits: requests already sent still count, waiting requests stay queued. */

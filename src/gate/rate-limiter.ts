@@ -93,10 +93,10 @@ export interface SendingGrant extends RateGrant {
 export type AnsweredRequest = Pick<AcquireRequest, "host" | "role" | "path">;
 
 /** A cooldown of one budget. */
-export interface CooldownRequest extends AnsweredRequest {
+export type CooldownRequest = AnsweredRequest & {
   /** How long nothing is sent, in milliseconds: a finite number above 0. */
   readonly ms: number;
-}
+};
 
 /** The state of a `RateLimiter` at one instant. */
 export interface LimiterSnapshot {
