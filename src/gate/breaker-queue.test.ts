@@ -125,7 +125,10 @@ test("of a hold and a used-up rate, refusals and check name the one that ends la
     [400, 20_000, "window"],
     [60_000, 60_000, "cooldown"],
   ] as const) {
-    breakersOf(breakers).giveOrder({ unit: host, role: "metadata" }, { kind: "hold", ms: holdMs, reason: "cli-open:test" });
+    breakersOf(breakers).giveOrder(
+      { unit: host, role: "metadata" },
+      { kind: "hold", ms: holdMs, reason: "cli-open:test" },
+    );
     assert.deepEqual([gate.check(request)?.retryAfterMs, gate.check(request)?.constraint.kind], [retryAfterMs, kind]);
     assert.throws(
       () => gate.enter(request),
