@@ -35,7 +35,7 @@ export interface ThrottleRuleOptions {
   readonly header?: string | undefined;
   /**
    * A text of 1 to 200 characters that the first 4 KiB of a text, JSON or XML body must contain, in any case of letters.
-   * The response is held back until they have arrived. @default none
+   * The response is held back until they have arrived, for at most a second. @default none
    */
   readonly body?: string | undefined;
   /** Cooldown for a response without Retry-After, in seconds, above 0 and at most 31 days. @default none */
