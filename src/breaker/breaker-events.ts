@@ -145,7 +145,10 @@ export type BreakerEvent =
       /** The setting that decided and where it was set: `fail_max 5 (breakers.yaml:12)`. Absent without a hub. */
       readonly decided_by?: string;
     }
-  /** The reset timeout of a host was raised for the rest of the run, because its Retry-After values are longer. */
+  /**
+   * The reset timeout of a host was raised, because its Retry-After values are longer. It stays raised until the process
+   * ends, an operator closes the host, or the idle host is evicted.
+   */
   | {
       readonly event_type: "breaker_reset_raised";
       /** The canonical name of the host. */

@@ -186,7 +186,7 @@ export class BreakerTable {
   }
 
   /**
-   * The host or service that is in cooldown after a call of the circuit owner `name` starts one. Undefined if it is not
+   * The host or service whose cooldown a call of the circuit owner `name` can start. Undefined if it is not
    * in the table.
    */
   cooldownOwnerOf(name: string): HostBreaker | undefined {
@@ -258,7 +258,7 @@ function canonicalName(text: string): string {
 export interface CallOwners {
   /** The owner of the call's circuits: a host or a service. */
   readonly circuit: HostBreaker;
-  /** The host or service that is in cooldown if the answer to the call starts one. */
+  /** The host or service whose cooldown the answer to the call can start. */
   readonly cooldown: HostBreaker;
   /** The host itself, if it is neither `circuit` nor `cooldown` and has state: an operator may have opened it alone. */
   readonly host: HostBreaker | undefined;

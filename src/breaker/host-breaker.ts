@@ -43,7 +43,7 @@ export class HostBreaker {
   usedUs: number | undefined = undefined;
   /** How long the last permitted call waited for its rate limits; undefined without a gate. */
   lastRateDelayMs: number | undefined = undefined;
-  /** The Retry-After that replaces a shorter reset timeout for the rest of the run; 0 for none. */
+  /** The Retry-After that replaces a shorter reset timeout until `reset`; 0 for none. */
   learnedResetUs = 0;
   #longRetryAfters = 0;
 

@@ -42,7 +42,7 @@ export interface CallLatency {
   isCounted: boolean;
 }
 
-/** A call that has a permit. */
+/** A call that has a permit, or the call of a result that was reported without one: its `number` is 0. */
 export interface IssuedCall {
   /**
    * Grows with each permit of the process, so that it shows whether a permit is older than a cooldown. It is also the
@@ -51,7 +51,7 @@ export interface IssuedCall {
   readonly number: number;
   /** The owner of its circuits. */
   readonly host: HostBreaker;
-  /** The host or service that is in cooldown if the answer starts one; usually equal to `host`. */
+  /** The host or service whose cooldown the answer can start; usually equal to `host`. */
   readonly cooldownHost: HostBreaker;
   readonly role: Role;
   readonly circuit: PassedCircuit;

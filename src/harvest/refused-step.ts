@@ -21,7 +21,10 @@ export type RefusedStep =
   | { readonly kind: "quota-spent"; readonly untilUs: number; readonly message: string }
   | { readonly kind: "skip"; readonly message: string };
 
-/** @param retryMs when the step is worth trying before the time of the refusal, in milliseconds. @default at no time */
+/**
+ * @param retryMs milliseconds from now after which the step may be tried again, although the time of the refusal is later.
+ *   @default not before that time
+ */
 export function decideRefusedStep(
   task: PipelineTask,
   error: RejectedError,

@@ -23,7 +23,10 @@ export interface StepResultsOptions {
   readonly onAttempt?: ((work: ListedWork, attempt: AttemptRecord) => void) | undefined;
   /** The hub has refused a request, and nothing was sent. The hub may grant it after `waitMs`. */
   readonly onDeferred?: ((host: string, waitMs: number) => void) | undefined;
-  /** When a refused request is worth sending again before its `retryAfterMs`, in milliseconds. @default at no time */
+  /**
+   * Milliseconds from now after which a request that a rate limit has refused may be tried again, although its
+   * `retryAfterMs` is later; undefined if it is to wait for that. @default always undefined
+   */
   readonly retryMs?: ((error: RejectedError) => number | undefined) | undefined;
 }
 
@@ -205,7 +208,10 @@ export class StepResults {
   }
 }
 
-/** If the manifest cannot keep where a redirect has led, it would get the same progress as before the redirect. */
+/**
+ * Whether the progress after a redirect differs from the stored one. It does not if the manifest cannot keep where the
+ * redirect has led.
+ */
 function isNewProgress(pending: PendingStep, { url, setsCookies }: Redirect): boolean {
   return !setsCookies && keepsRedirects({ ...pending, visitedUrls: [...pending.visitedUrls, url] });
 }

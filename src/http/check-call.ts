@@ -8,7 +8,7 @@ interface ValueRule {
   readonly expected: string;
   /** The value may be a secret: messages do not quote it. */
   readonly isSecret?: boolean;
-  /** What is wrong with a part of a valid value. */
+  /** Called for a value that `isValid` accepts: what is wrong with one of its parts. */
   readonly problemIn?: (value: object) => string | undefined;
 }
 

@@ -57,7 +57,7 @@ const EXTENSIONS: ReadonlyMap<string, TargetFormat> = new Map([
   ["ntriples", "nt"],
 ]);
 
-/** Formats of which one includes another, so that only the file name shows which one is meant. */
+/** Formats that include another one. Not the content shows which one is meant, but the file name or the media type. */
 const CLAIMS: ReadonlyMap<TargetFormat, OntologyFileFormat> = new Map([
   ["nt", "n-triples"],
   ["nq", "n-quads"],

@@ -30,7 +30,7 @@ export interface FailurePublisherDeps {
 
 /** At most this many failures of one circuit, or of the rolling window, are written together. */
 const FAILURES_MAX = 100;
-/** In a batch, the name of the rolling window beside those of the circuits. */
+/** The key of the rolling window in a batch. A circuit has its name as key. */
 const WINDOW = "rolling window";
 
 /** Results of calls that are written together, in their order. */

@@ -83,7 +83,8 @@ function lease(
     const isBinding = units < most && offers[index]?.units === freeNow;
     const dueUs = isBinding ? Math.max(nowUs, budget.dueUs(process, least, nowUs)) : nowUs;
     if (isBinding && dueUs > binding.dueUs) binding = { key, dueUs };
-    // A process that got units while no other process waits needs no turn: the next process that asks is served first.
+    // If a process got some units and no other process waits, it gets no turn for the rest. So a process that asks next
+    // does not queue behind it.
     const isWaiting = isBinding && (units === 0 || budget.othersWait(process));
     shortfall.add(key, isWaiting ? demand : undefined, dueUs);
   }

@@ -124,7 +124,10 @@ function cooldownLines(
   ];
 }
 
-/** The state of one role, without cooldowns, or of the host with its cooldowns: its own or that of its service. */
+/**
+ * The worst state among the target and the others that got the order. For an order for one role it is that of the
+ * circuits of the role, otherwise that of circuits and cooldowns.
+ */
 function stateOf({ target, given, givenToOthers }: OrderOutcome): TargetState {
   const role = "role" in target ? target.role : undefined;
   const states = [given, ...givenToOthers].flatMap(({ status }): readonly TargetState[] =>

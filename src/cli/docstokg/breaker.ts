@@ -13,9 +13,9 @@ import { addStoreFlag, openStoreConnection, type StoreConnection } from "./store
 
 const show: Subcommand = {
   name: "show",
-  summary: "print open circuits, cooldowns and hosts with recent failures of all running processes",
+  summary: "print the circuits and cooldowns of hosts and resolvers in the store, and recent failures",
   configure: command => {
-    command.option("--open-only", "only circuits that are open or half-open");
+    command.option("--open-only", "only hosts and resolvers with a cooldown, or a circuit that is open or half-open");
     addWatchFlags(command);
     addStoreFlag(command);
   },

@@ -9,8 +9,9 @@ import { TURN_QUEUE_FUNCTIONS } from "./schema/turn-queue-sql.ts";
 import { WINDOW_LOG_FUNCTIONS } from "./schema/window-log-sql.ts";
 
 /**
- * The SQL at index n migrates a store from version n to n + 1. Append only: never change a released one. The functions
- * are all in the last one, which replaces those of earlier versions.
+ * The SQL at index n migrates a store from version n to n + 1. Never change the tables of a released entry. All functions
+ * are in the last entry, where they replace those of earlier versions. To change a function, append an entry and move the
+ * functions into it.
  */
 const MIGRATIONS: readonly string[] = [
   `CREATE TABLE budgets (
@@ -36,11 +37,12 @@ const MIGRATIONS: readonly string[] = [
   "DROP FUNCTION IF EXISTS can_foretell;",
   // Version 3 had functions without the parameter for processes that have ended.
   "DROP FUNCTION IF EXISTS join_budget, report_use, lease;",
-  // Version 4 kept the turn of a process that does not ask for two seconds.
+  // In version 4, a process that was late for its turn kept it for two seconds.
   "",
   // Version 5 could say only once whether an exchange without a reply took effect.
   "",
-  // Version 6 took a budget for lost after the clock was set back, and could delete the row of a given up exchange.
+  // Version 6 treated a budget as lost after the clock was set back. It could also delete the row of a process that had
+  // given up an exchange, so that this exchange could still take effect.
   [WINDOW_LOG_FUNCTIONS, TURN_QUEUE_FUNCTIONS, LEASE_LIST_FUNCTIONS, SHARED_BUDGET_FUNCTIONS, EXCHANGE_FUNCTIONS].join(
     "\n",
   ),
