@@ -103,7 +103,7 @@ export class CallSettler implements PermitOwner {
     holder.succeed(generation, number);
   }
 
-  /** A complete answer that is neither a success nor a failure (404): the host is alive (law B9). */
+  /** An answer that is neither a success nor a failure (404), complete or aborted by the caller: the host is alive (law B9). */
   #settleNeutral(call: IssuedCall): void {
     const { circuit, resolver, number } = call;
     endPermit(call);
@@ -155,7 +155,7 @@ export class CallSettler implements PermitOwner {
     const wasClosed = holder.isClosed;
     const isCurrent = holder.generation === generation;
     holder.fail(generation, policy, nowUs, this.#deps.random(), failure);
-    // The failure of a trial call that reached the host is not shared: the circuit has opened again.
+    // If a trial call reached the host and failed, its failure is not shared, but that the circuit is open again.
     if (!isCurrent || !(wasClosed || failure.isUnreached)) return;
     // The record of a circuit that is open for all processes has no failures.
     holder.hasSharedFailures = holder.isClosed || holder.isLocalOnly;

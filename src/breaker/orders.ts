@@ -68,8 +68,8 @@ export interface TargetOrder {
 
 /**
  * The orders that carry out an order for a target, the one for the target itself last. An order to open is given to the
- * target alone. An order to close or half-open is also given to the other hosts and services that decide about its calls:
- * one that stays open would still refuse them.
+ * target alone. An order to close or half-open is also given to the other hosts and services that decide about its calls,
+ * because an open circuit of any of them would still refuse the calls.
  */
 export function ordersForAll(
   { target, others, circuitOwner }: ResolvedTarget<BreakerTarget>,
@@ -85,7 +85,7 @@ export function ordersForAll(
 function circuitRoleOf(unit: string, role: LimitPart | undefined): Role | undefined {
   if (role !== "total") return role;
   throw new RangeError(
-    `the total of ${unit} has limits, but no circuit, cooldown or hold: name a role, or none for all`,
+    `the total of ${unit} has limits, but no circuit, cooldown or hold: name a role, or leave it out to mean all roles`,
   );
 }
 
@@ -139,7 +139,10 @@ export interface OrdersDeps {
   readonly record: (change: BreakerChange) => void;
 }
 
-/** Applies the orders of operators to the hosts and circuits of this process: its own, and those of shared records. */
+/**
+ * Applies orders of operators to the hosts and circuits of this process. The orders were given in this process, or come
+ * from shared records.
+ */
 export class Orders {
   readonly #deps: OrdersDeps;
 
@@ -194,9 +197,9 @@ export class Orders {
   }
 
   /**
-   * Closes one circuit, and ends its ramp-up. An order to open it stays: `openCircuit` ends it.
-   * @param orderedUs when the order was given. A circuit that calls of this process have opened later stays open, and the
-   *   ramp-up of a cooldown that started later goes on. @default now
+   * Closes one circuit, and ends its ramp-up. An order to open it stays; `openCircuit` without an order ends that.
+   * @param orderedUs when the order was given. If calls of this process opened the circuit after that, it stays open. If a
+   *   cooldown started after that, its ramp-up goes on. @default now
    */
   closeCircuit(circuit: CircuitHolder, origin: ChangeOrigin, orderedUs = Number.POSITIVE_INFINITY): void {
     const { table, rampUps } = this.#deps;

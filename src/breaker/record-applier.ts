@@ -85,7 +85,8 @@ export class RecordApplier {
       else orders.reset(local, "peer", this.#orderedUs(local, record.epoch, read));
       orders.passToPartitions(name, lastClearing(record), record.epoch);
     }
-    // After a reset this process knows nothing of the host any more: the whole record applies.
+    // After a reset, its cooldowns and circuits apply as if this process knew nothing of the host. A reset does not change
+    // holds and limits, so they are still compared with the known record.
     const peerRecord = isReset ? { ...read, known: EMPTY_BREAKER_RECORD, isOwn: () => false } : read;
     const { known } = peerRecord;
     if (record.serverCooldown.serial !== known.serverCooldown.serial) {
@@ -146,7 +147,7 @@ export class RecordApplier {
     return this.#deps.time.monotonicUs() - (storeUs - serial);
   }
 
-  /** When an order was given. Later than in truth for an order of a peer, which reached the store after that. */
+  /** When an order was given. For an order of a peer it is when the order reached the store, a little later. */
   #orderedUs(blocker: Blocker, version: number, peerRecord: PeerRecord): number {
     return peerRecord.ownOrderUs(blocker, version) ?? this.#instantUs(version, peerRecord);
   }

@@ -37,28 +37,31 @@ export class SchedulerNode {
   skippedTurns = 0;
   /** It had the turn when the store was asked, and gets it again after the reply. */
   keepsTurn = false;
-  /** What the budget of this node waits for; the node is not served until then. */
+  /**
+   * Why this node is not served now. `time`: until its timer fires. `slot`: until an event whose time is unknown, such as a
+   * free slot, a reply of the store, or the response to the request in flight.
+   */
   parkedFor: "slot" | "time" | undefined = undefined;
   /** Children that wait for a reply of the store only. */
   askingBelow = 0;
   #isStoreAsked = false;
   /** The request that had the turn when it was parked. */
   parkedBy: Waiter | undefined = undefined;
-  /** When it was last parked for a slot. */
+  /** When it was last parked as `slot`. */
   #slotlessSinceUs = 0;
-  /** How long it was parked for slots before that, in total. */
+  /** How long it was parked as `slot` before that, in total. */
   #slotlessUs = 0;
   /** The last waits for a slot and for time: they say what delayed the requests of this node. */
   slotParking: Parking | undefined = undefined;
   timeParking: Parking | undefined = undefined;
-  /** Of a node below the root: the estimate of its requests, while it is valid. */
+  /** Only of a node directly below the root: the estimate of all requests below it, while it is valid. */
   estimate: QueueEstimate | undefined = undefined;
-  /** Of a node below the root: how much later than estimated its requests may start and still keep their bounds. */
+  /** Only of such a node: how much later than estimated its requests may start and still keep their bounds. */
   slackUs = Number.POSITIVE_INFINITY;
-  /** As `QueueEstimate.hasDue`, at the last judgement. */
+  /** `hasDue` of the last estimate that was compared with the bounds of its requests. */
   hasDue = false;
   /** Fires when the slack is used up. */
-  judging: Timer | undefined = undefined;
+  slackTimer: Timer | undefined = undefined;
   timer: Timer | undefined = undefined;
   /** When the timer fires. */
   untilUs = 0;
@@ -72,7 +75,10 @@ export class SchedulerNode {
     this.queue = key instanceof RoleBudget ? new WaitQueue() : undefined;
   }
 
-  /** `limit` is undefined while the store is only asked: no limit has delayed the request yet. */
+  /**
+   * @param limit undefined if no limit has delayed the request yet: the node waits for a reply of the store, or for the
+   *   response to the request in flight
+   */
   parkForSlot(waiter: Waiter, nowUs: number, limit: Constraint | undefined): void {
     this.parkedFor = "slot";
     this.parkedBy = waiter;
@@ -106,7 +112,7 @@ export class SchedulerNode {
     this.timer = undefined;
   }
 
-  /** For how long requests of this node have waited for slots, here or above. */
+  /** For how long this node and those above it were parked as `slot`, in total. */
   slotWaitUs(nowUs: number): number {
     const now = this.parkedFor === "slot" ? nowUs - this.#slotlessSinceUs : 0;
     return this.#slotlessUs + now + (this.above?.slotWaitUs(nowUs) ?? 0);
@@ -117,7 +123,7 @@ export class SchedulerNode {
     return this.budget !== undefined && this.budget.windows.length > 0;
   }
 
-  /** It had the turn, and waits for a reply of the store only. */
+  /** It keeps the turn although it is parked: no slot is missing here, and it waits for the store or for a response. */
   get isAsking(): boolean {
     return this.keepsTurn && this.parkedFor === "slot" && this.budget?.hasSlot !== false;
   }
@@ -133,13 +139,16 @@ export class SchedulerNode {
   }
 }
 
-/** The key of the node above; undefined for the root. The roles of one host share one turn under the global ceiling. */
+/**
+ * The key of the node above; undefined if that is the root. A role budget without a budget above it is below a node that
+ * has the name of its host, so that the roles of one host share one turn under the global ceiling.
+ */
 export function keyAbove(key: Budget | string): Budget | string | undefined {
   if (typeof key === "string") return undefined;
   return key.above ?? (key instanceof RoleBudget ? key.name : undefined);
 }
 
-/** The node of the widest budget that requests of this budget pass; undefined if none waits there. */
+/** The node directly below the root that requests of this budget pass; undefined if no request waits there. */
 export function topOf(nodes: ReadonlyMap<Budget | string, SchedulerNode>, budget: Budget): SchedulerNode | undefined {
   let top: Budget | string = budget;
   for (let above = keyAbove(top); above !== undefined; above = keyAbove(top)) top = above;

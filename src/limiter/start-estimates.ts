@@ -141,15 +141,15 @@ export class StartEstimates {
 
   /** While units are granted and not written, starts move with the time: none can be late before the slack is used up. */
   #judgeAgain(top: SchedulerNode, hasPending: boolean): void {
-    top.judging?.cancel();
-    top.judging = undefined;
+    top.slackTimer?.cancel();
+    top.slackTimer = undefined;
     if (hasPending) this.#judgeIn(top, top.slackUs);
   }
 
   #judgeIn(top: SchedulerNode, us: number): void {
     if (us === Number.POSITIVE_INFINITY) return;
-    top.judging = this.#time.setTimer(us / 1000, () => {
-      top.judging = undefined;
+    top.slackTimer = this.#time.setTimer(us / 1000, () => {
+      top.slackTimer = undefined;
       top.estimate = undefined;
       this.#suspects.add(top);
       this.#wake();
@@ -206,12 +206,13 @@ export class StartEstimates {
   /** A request was granted. An estimate counts it as written now; until it is written, requests behind it start later. */
   granted(roleBudget: RoleBudget): void {
     const top = roleBudget.hasPending ? topOf(this.#nodes, roleBudget) : undefined;
-    if (top !== undefined && top.judging === undefined) this.#judgeIn(top, Math.max(top.slackUs, estimateKeptUs(top)));
+    if (top !== undefined && top.slackTimer === undefined)
+      this.#judgeIn(top, Math.max(top.slackUs, estimateKeptUs(top)));
   }
 
   /** The node has no request any more. */
   forget(node: SchedulerNode): void {
-    node.judging?.cancel();
+    node.slackTimer?.cancel();
     this.#suspects.delete(node);
   }
 }

@@ -11,7 +11,7 @@ export async function writeCatalog(store: OntologyStore, versions: readonly Stor
   await store.writeText(CATALOG, formatCatalog(versions));
 }
 
-/** Equal versions give equal bytes: entries are sorted, paths are relative, and there is no time. */
+/** Equal versions give equal bytes: entries are sorted, paths are relative, and the file has no timestamp. */
 function formatCatalog(versions: readonly StoredVersion[]): string {
   const entries = [...pathsByIri(versions)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -26,8 +26,8 @@ function formatCatalog(versions: readonly StoredVersion[]): string {
 }
 
 /**
- * The file that an import of an IRI means. Its own URL takes precedence over what files say about themselves: several
- * products of an ontology have one IRI.
+ * The stored file for each IRI that an import may name. The URL from which a file was requested takes precedence over the
+ * IRIs in files, because several products of an ontology have the same IRI.
  */
 function pathsByIri(versions: readonly StoredVersion[]): ReadonlyMap<string, string> {
   const paths = new Map<string, string>();

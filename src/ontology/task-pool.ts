@@ -51,8 +51,8 @@ export async function runTaskPool<Item, Result>(
 
 /**
  * How long a refused item is deferred: by the time in the refusal. A refusal because all concurrency slots are in use has
- * no time. The first one defers the item by 1 ms. From the second one on, the item waits until no other item is due, and
- * is then attempted in mode `block`.
+ * no time. If it is the first refusal of the item, the item is deferred by 1 ms. Otherwise all items that have a time go
+ * first, even if they are not due yet, and the item is then attempted in mode `block`.
  */
 function deferralUs(refusal: RejectedError, refusals: number): number {
   if (refusal instanceof BusyError || refusal.retryAfterMs === undefined)

@@ -8,7 +8,7 @@ export interface ProbedUrl {
 
 /** A host that no policy lists. */
 export const UNLISTED: ProbedUrl = { host: "unlisted.invalid", path: "" };
-/** The first label of a host below a suffix that no policy lists. */
+/** The first label of an invented host below a suffix that the policy lists. */
 const BELOW_SUFFIX = "any-portal.";
 
 /** A request that belongs to a member. */
@@ -16,7 +16,7 @@ export function probeOf({ host, isSuffix, path }: Member): ProbedUrl {
   return { host: isSuffix ? `${BELOW_SUFFIX}${host}` : host, path };
 }
 
-/** The host or the name of a budget for a message, in which no invented host may appear. */
+/** Replaces an invented host in the name of a host or budget, so that no message shows it. */
 export function withoutProbes(name: string): string {
   if (name === UNLISTED.host) return "defaults";
   return name.startsWith(BELOW_SUFFIX) ? `*.${name.slice(BELOW_SUFFIX.length)}` : name;

@@ -11,7 +11,7 @@ import { manifestOf, readExistingManifest } from "./path-flags.ts";
 
 const copy: Subcommand = {
   name: "copy",
-  summary: "copy a manifest into an empty one, from a file to PostgreSQL or back",
+  summary: "copy a manifest, a file or in PostgreSQL, into an empty one",
   configure: command => {
     command
       .argument("<from>", "manifest file, or postgres://user@host/database")
@@ -44,7 +44,7 @@ const copy: Subcommand = {
   },
 };
 
-/** Reports a manifest that cannot be opened under its argument: this command has no `--manifest`. */
+/** If a manifest cannot be opened, the error names the argument, because this command has no `--manifest`. */
 async function named<Opened>(argument: string, opening: Promise<Opened>): Promise<Opened> {
   try {
     return await opening;

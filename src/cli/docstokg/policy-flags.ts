@@ -44,7 +44,7 @@ export function addPolicyFlags(command: Command): void {
   for (const option of command.options.slice(before)) option.helpGroup("Policy options (override the policy):");
 }
 
-/** The policy flags that change the limits or the breaker of one host and role, by their names among the parsed flags. */
+/** The policy flags that name a host, for a command about one host and role: their names among the parsed flags. */
 export const ROLE_FLAGS = ["rate", "breaker", "breakerRole"] as const;
 
 /** The sources of a command: the environment of the process (which names the files), the flags, and `--mailto`. */

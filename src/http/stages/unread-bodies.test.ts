@@ -13,6 +13,7 @@ import {
 } from "../../../test/http/kit.ts";
 import { BodyUnreadError } from "../../errors.ts";
 import { FakeTime } from "../../testing/fake-time.ts";
+import { UnreadBodies } from "./unread-bodies.ts";
 
 test("a pause after the end of a body leaves no timer", async t => {
   const time = new FakeTime();
@@ -102,4 +103,29 @@ test("a slow reader is not aborted", async t => {
   }
   assert.equal(bytes, 400 * CHUNK.length);
   assert.equal(only(events, "body_unread").length, 0);
+});
+
+test("a body is abandoned at its own limit, also after another one that is still being read", async () => {
+  const time = new FakeTime();
+  const unreadBodies = new UnreadBodies(time, 1000);
+  const abandoned: (readonly [name: string, atMs: number])[] = [];
+  const abandon = (name: string) => void abandoned.push([name, time.monotonicUs() / 1000]);
+  let isRead = true;
+  const slow = {
+    abandon: () => {
+      abandon("slow");
+      if (isRead) unreadBodies.paused(slow);
+      isRead = false;
+    },
+  };
+  unreadBodies.paused(slow);
+  await time.advance(400);
+  unreadBodies.paused({ abandon: () => abandon("unread") });
+  await time.advance(5000);
+  assert.deepEqual(abandoned, [
+    ["slow", 1000],
+    ["unread", 1400],
+    ["slow", 2000],
+  ]);
+  assert.equal(time.armedTimers, 0);
 });

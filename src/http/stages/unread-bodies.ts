@@ -1,14 +1,14 @@
 import type { Time, Timer } from "../../time/time.ts";
 
-/** A response whose body its caller has paused. */
+/** A response whose body is perhaps not read. It is watched from `paused` to `resumed`. */
 export interface PausedBody {
-  /** Aborts the response: its caller has not read the body for `unreadMs`. */
+  /** Called `unreadMs` after `paused`. Aborts the response, or calls `paused` again if the body is still being read. */
   abandon(unreadMs: number): void;
 }
 
 /**
  * Aborts responses whose body is not read: each of them holds a slot and a connection. One timer serves all, set for the
- * body that has been paused longest, which is the first one in the Map.
+ * body that was paused first, which is the first one in the Map.
  */
 export class UnreadBodies {
   readonly #time: Time;
@@ -25,7 +25,7 @@ export class UnreadBodies {
     if (this.#limitMs === Number.POSITIVE_INFINITY) return;
     this.#pausedSinceUs.delete(body);
     this.#pausedSinceUs.set(body, this.#time.monotonicUs());
-    this.#timer ??= this.#arm(this.#limitMs);
+    if (this.#timer === undefined) this.#arm(this.#limitMs);
   }
 
   /** The body is read again, or has ended. */
@@ -36,8 +36,9 @@ export class UnreadBodies {
     this.#timer = undefined;
   }
 
-  #arm(ms: number): Timer {
-    return this.#time.setTimer(ms, () => this.#abandonExpired());
+  #arm(ms: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#time.setTimer(ms, () => this.#abandonExpired());
   }
 
   #abandonExpired(): void {
@@ -46,8 +47,8 @@ export class UnreadBodies {
     for (const [body, sinceUs] of this.#pausedSinceUs) {
       const leftMs = this.#limitMs - (nowUs - sinceUs) / 1000;
       if (leftMs > 0) {
-        // `abandon` may have called `paused` for a body that is read slowly; that has set the timer.
-        this.#timer ??= this.#arm(leftMs);
+        // `abandon` may have called `paused`, which has set the timer for the whole limit. This body is due earlier.
+        this.#arm(leftMs);
         return;
       }
       this.#pausedSinceUs.delete(body);

@@ -27,8 +27,8 @@ export class RedisKeys {
   /**
    * The hash tag of a request's budgets. They must be on one server of a cluster, because one script decides on all of
    * them. The outermost budget names the slot: `total service arxiv` is shared by the budgets of its hosts, and a
-   * budget without a total uses its host. The role and the unit of a cost are left out, so that the slot stays when a
-   * policy adds a total. A single server needs no hash tag.
+   * budget without a total uses its host. The role is left out, and so is the unit that the key of a cost ends with: the
+   * slot stays the same when a policy adds a total. A single server needs no hash tag.
    */
   slotOf(budgetKeys: readonly string[]): string {
     if (!this.isCluster) return "";
