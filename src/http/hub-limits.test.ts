@@ -144,7 +144,7 @@ test("a target without rate limits and a wrong duration are RangeErrors", async 
   });
   assert.throws(
     () => limits.hold(`${HOST}:total`, { seconds: 9 }),
-    /the total of 127\.0\.0\.1 has limits, but no circuit, cooldown or hold: name a role, or none for all/,
+    /the total of 127\.0\.0\.1 has limits, but no circuit, cooldown or hold: name a role, or leave it out to mean all roles/,
   );
   assert.throws(
     () => limits.hold("api.example.org:8443:landng", { seconds: 9 }),
