@@ -2,6 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { brokenIn } from "./seeds.ts";
 
-test("no law is violated in the worlds of seeds 601 to 1200", async () => {
-  assert.deepEqual(await brokenIn(601, 1200), []);
+test("no law is violated in the worlds of seeds 301 to 600", async () => {
+  assert.deepEqual(await brokenIn(301, 600), []);
 });
