@@ -114,13 +114,19 @@ test("a call waits for the hold of its own role, and not for a longer one of ano
   assert.deepEqual(waitedMs, [5000, 600_000]);
 });
 
-test("of a hold and a used-up rate, refusals and check name the one that ends last", () => {
+/** A gate whose rate is used up for 20 seconds. */
+function usedUpGate() {
   const time = new FakeTime();
   const breakers = new BreakerRegistry(plain, { time, random: () => 0 });
   const metadata = { rates: "1/20SECOND", guard_ms: 0, max_delay_ms: 0 };
   const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time, { breakers });
   const request = { host, role: "metadata" } as const;
   (gate.enter(request) as Grant).release();
+  return { breakers, gate, request };
+}
+
+test("of a hold and a used-up rate, refusals and check name the one that ends last", () => {
+  const { breakers, gate, request } = usedUpGate();
   for (const [holdMs, retryAfterMs, kind] of [
     [400, 20_000, "window"],
     [60_000, 60_000, "cooldown"],
@@ -138,12 +144,7 @@ test("of a hold and a used-up rate, refusals and check name the one that ends la
 });
 
 test("of a used-up rate and an open circuit, check names the one that ends last", () => {
-  const time = new FakeTime();
-  const breakers = new BreakerRegistry(plain, { time, random: () => 0 });
-  const metadata = { rates: "1/20SECOND", guard_ms: 0, max_delay_ms: 0 };
-  const gate = new Gate(limitPoliciesFrom({ defaults: { metadata } }, "test"), time, { breakers });
-  const request = { host, role: "metadata" } as const;
-  (gate.enter(request) as Grant).release();
+  const { breakers, gate, request } = usedUpGate();
   breakers.open(host, 5);
   assert.deepEqual([gate.check(request)?.retryAfterMs, gate.check(request)?.constraint.kind], [20_000, "window"]);
   breakers.open(host, 50);

@@ -118,7 +118,7 @@ describe("a PostgreSQL manifest", { skip: whyNoPostgres() }, () => {
     assert.equal((await taken(second, run, 128)).length, 5);
   });
 
-  test("a process that has more than its share of a short list since another one has joined is told how much", async t => {
+  test("a process that has more than its share of a short list since another one has joined knows how much", async t => {
     const url = server.url();
     const [first, second] = [await manifestFor(t, url), await manifestFor(t, url)];
     const run = await first.beginRun("run", "{}");
